@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer: an honest "I don't know" for any classifier.
+ *
+ * This header is the manual of the library, in the order in which data flows:
+ *
+ *     features --fit--> ensemble --predict--> predictions --evaluate--> metrics
+ *
+ *  1 status      what every function returns
+ *  2 context     threads, progress, log, cancel, the text of the last error
+ *  3 options     one table per option struct: names, ranges, defaults, help
+ *  4 arrays      typed views, and files of named arrays
+ *  5 dataset     checked features and labels
+ *  6 head        theta* = (W, b), given or solved for
+ *  7 fit         dataset + head -> ensemble, by one of five methods
+ *  8 ensemble    S members
+ *  9 predict     ensemble x features -> label and confidences
+ * 10 evaluate    predictions + labels -> metrics one can trust
+ *
+ * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major and dense.
+ *
+ * Conventions: a function that can fail returns ll_status and puts its results first; on failure results are NULL or untouched
+ * and ll_context_message() holds one sentence. _new/_free own memory, _read/_write touch files, _view borrows. The library never
+ * prints, exits, aborts or changes the state of its host.
+ *
+ * Threads: use one context per thread. A dataset, head or ensemble may be read by many threads at once; a predictor is one thread's.
+ */
+#ifndef LASTLAYER_H
+#define LASTLAYER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LL_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define LL_API __attribute__((visibility("default")))
+#define LL_CHECK_RESULT __attribute__((warn_unused_result))
+#else
+#define LL_API
+#define LL_CHECK_RESULT
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- 1 status ------------------------------------------------------------------------------------------------------------ */
+
+/* The values are pinned: they are also the exit codes of the command. */
+typedef enum ll_status {
+    LL_OK = 0,
+    LL_ERR_INTERNAL = 1,   /* a defect of lastlayer itself */
+    LL_ERR_USAGE = 2,      /* an option or argument is wrong: name, range, combination */
+    LL_ERR_READ = 3,       /* a file cannot be opened or read */
+    LL_ERR_FORMAT = 4,     /* a file is not what it says: truncated, garbage, unsupported */
+    LL_ERR_DATA = 5,       /* the arrays do not fit together or hold impossible values */
+    LL_ERR_WRITE = 6,      /* the output cannot be written */
+    LL_ERR_DIVERGED = 7,   /* training left the finite numbers, or its loss exploded */
+    LL_ERR_MEMORY = 8,     /* memory ran out */
+    LL_ERR_CANCELLED = 130 /* ll_context_cancel was called (Ctrl-C in the command) */
+} ll_status;
+
+LL_API const char *ll_status_name(ll_status status); /* "usage", "read", ... */
+LL_API const char *ll_version(void);                 /* of the library that runs, LL_VERSION is of the header */
+
+/* ---- 2 context ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct ll_context ll_context;
+
+typedef enum ll_log_level { LL_LOG_NOTE, LL_LOG_WARNING } ll_log_level;
+
+typedef struct ll_context_options {
+    size_t struct_size;
+    int threads; /* workers for independent work; 0 = as many as the process may use */
+    /* Both callbacks may come from any worker, one at a time. total > 0; done runs from 0 to total. */
+    void (*progress)(void *user, const char *what, double done, double total);
+    void (*log)(void *user, ll_log_level level, const char *sentence);
+    void *user;
+} ll_context_options;
+
+LL_API ll_context_options ll_context_options_default(void);
+LL_API ll_status ll_context_new(ll_context **out, const ll_context_options *options /* NULL = default */) LL_CHECK_RESULT;
+LL_API void ll_context_free(ll_context *ctx);
+LL_API const char *ll_context_message(const ll_context *ctx); /* of the last failure; "" if none */
+LL_API int ll_context_threads(const ll_context *ctx);
+LL_API void ll_context_cancel(ll_context *ctx); /* from any thread or signal handler: running calls return LL_ERR_CANCELLED */
+
+/* The kernels in use: "ref", "base", "v3". Numbers are the same bits on every machine of one level. The environment variable
+ * LASTLAYER_ISA chooses another one; an unknown or unsupported name makes ll_context_new fail. */
+LL_API const char *ll_isa(void);
+
+/* ---- 3 options ----------------------------------------------------------------------------------------------------------- */
+
+/* Option structs are described by tables, so that parsing, range checks, help, manual and provenance agree by construction. */
+typedef enum ll_option_type {
+    LL_OPTION_FLAG,   /* bool */
+    LL_OPTION_INT,    /* int64_t */
+    LL_OPTION_SEED,   /* uint64_t */
+    LL_OPTION_REAL,   /* double */
+    LL_OPTION_TEXT,   /* const char *, borrowed */
+    LL_OPTION_CHOICE, /* const char *, one word of `choices` */
+} ll_option_type;
+
+typedef struct ll_option {
+    const char *name;    /* "batch-size": the flag without dashes */
+    char letter;         /* short flag, 0 if none */
+    ll_option_type type;
+    size_t offset;       /* of the member in its struct */
+    const char *arg;     /* "B": what --help calls the value */
+    const char *choices; /* "a|b|c" for LL_OPTION_CHOICE */
+    double min, max;     /* range of a number */
+    bool open_min, open_max; /* the bound itself is excluded */
+    const char *standard; /* the default in words, NULL if there is none */
+    const char *help;    /* one sentence */
+} ll_option;
+
+/* Refuses the first value out of its range or choices: LL_ERR_USAGE, with the flag, the value and the range in the message. */
+LL_API ll_status ll_option_check(ll_context *ctx, const ll_option *table, size_t count, const void *options) LL_CHECK_RESULT;
+
+/* ---- 4 arrays ------------------------------------------------------------------------------------------------------------ */
+
+typedef enum ll_dtype {
+    LL_DTYPE_BOOL, LL_DTYPE_I8, LL_DTYPE_U8, LL_DTYPE_I16, LL_DTYPE_U16, LL_DTYPE_I32, LL_DTYPE_U32, LL_DTYPE_I64, LL_DTYPE_U64,
+    LL_DTYPE_F16, LL_DTYPE_BF16, LL_DTYPE_F32, LL_DTYPE_F64
+} ll_dtype;
+
+LL_API size_t ll_dtype_size(ll_dtype dtype);
+LL_API const char *ll_dtype_name(ll_dtype dtype); /* "f32", "i64", ... */
+
+enum { LL_ARRAY_RANK_MAX = 8 };
+
+/* A borrowed, dense, row-major view in the machine's byte order. */
+typedef struct ll_array {
+    const void *data;
+    ll_dtype dtype;
+    int rank;
+    int64_t shape[LL_ARRAY_RANK_MAX];
+} ll_array;
+
+LL_API ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t *shape);
+
+/* A file of named arrays: .npy .npz .safetensors .idx[.gz] .csv, told by content. Large arrays stay on disk, memory-mapped.
+ * A file that holds one nameless array (.npy, .idx) gives it the name "array". */
+typedef struct ll_bundle ll_bundle;
+
+LL_API ll_status ll_bundle_read(ll_bundle **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+LL_API void ll_bundle_free(ll_bundle *bundle);
+LL_API const char *ll_bundle_format(const ll_bundle *bundle); /* "npz", ... */
+LL_API int64_t ll_bundle_count(const ll_bundle *bundle);
+LL_API const char *ll_bundle_name(const ll_bundle *bundle, int64_t i);
+LL_API ll_array ll_bundle_array(const ll_bundle *bundle, int64_t i);
+LL_API int64_t ll_bundle_find(const ll_bundle *bundle, const char *name); /* index, or -1 */
+LL_API int64_t ll_bundle_meta_count(const ll_bundle *bundle);
+LL_API const char *ll_bundle_meta_key(const ll_bundle *bundle, int64_t i);
+LL_API const char *ll_bundle_meta_value(const ll_bundle *bundle, int64_t i);
+
+/* One array of a file. `where` is FILE or FILE:NAME; FILE alone must hold exactly one array, or one called by one of the `names`
+ * (a NULL-terminated list, may be NULL). The view lives as long as the bundle. */
+LL_API ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names) LL_CHECK_RESULT;
+
+typedef struct ll_named_array {
+    const char *name;
+    ll_array array;
+} ll_named_array;
+
+typedef struct ll_meta {
+    const char *key, *value;
+} ll_meta;
+
+/* Writes arrays; the format is the extension's. The target is replaced in one step, or left as it was. */
+LL_API ll_status ll_bundle_write(ll_context *ctx, const char *path, const ll_named_array *arrays, int64_t count, const ll_meta *meta,
+                                 int64_t meta_count) LL_CHECK_RESULT;
+
+typedef struct ll_convert_options {
+    size_t struct_size;
+    const char *dtype; /* NULL = as it is */
+    double divide;     /* values are divided by it; 1 = not at all */
+    bool flatten;      /* [N,a,b,...] -> [N,a*b*...] */
+} ll_convert_options;
+
+LL_API ll_convert_options ll_convert_options_default(void);
+LL_API const ll_option *ll_convert_options_table(size_t *count);
+/* FILE or FILE:NAME -> another format, by the extension of `to`. */
+LL_API ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll_convert_options *options) LL_CHECK_RESULT;
+
+/* ---- 5 dataset ----------------------------------------------------------------------------------------------------------- */
+
+/* Features [N,D] and, where known, labels [N]. Checked once when made: N > 0, finite features, labels in [0,K), two classes at
+ * least. f32 and f16 features are used in place; other number types are converted to f32 in memory. */
+typedef struct ll_dataset ll_dataset;
+
+/* `labels` may be NULL. `classes` K: 0 = 1 + the largest label, refused above N. The arrays must outlive the dataset. */
+LL_API ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes) LL_CHECK_RESULT;
+LL_API ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels, int64_t classes) LL_CHECK_RESULT;
+LL_API void ll_dataset_free(ll_dataset *data);
+LL_API int64_t ll_dataset_rows(const ll_dataset *data);     /* N */
+LL_API int64_t ll_dataset_features(const ll_dataset *data); /* D */
+LL_API int64_t ll_dataset_classes(const ll_dataset *data);  /* K, 0 without labels */
+LL_API const int32_t *ll_dataset_labels(const ll_dataset *data); /* [N] or NULL */
+
+/* ---- 6 head -------------------------------------------------------------------------------------------------------------- */
+
+/* theta = (W [K,D], b [K]) of p(k|z) = softmax(W z + b)_k. */
+typedef struct ll_head ll_head;
+
+typedef enum ll_head_layout { LL_HEAD_LAYOUT_AUTO, LL_HEAD_LAYOUT_KD, LL_HEAD_LAYOUT_DK } ll_head_layout;
+
+/* W is [K,D] (PyTorch) or [D,K] (Keras), told apart by `features` D; bias may be NULL = zeros. When D = K the layout must be said. */
+LL_API ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_array *bias, int64_t features, ll_head_layout layout) LL_CHECK_RESULT;
+/* `weight` FILE or FILE:NAME. In a file with several arrays W/b, weight/bias, kernel/bias, fc.weight/fc.bias and the like are found. */
+LL_API ll_status ll_head_read(ll_head **out, ll_context *ctx, const char *weight, const char *bias /* or NULL */, int64_t features,
+                              ll_head_layout layout) LL_CHECK_RESULT;
+
+typedef struct ll_head_solve_options {
+    size_t struct_size;
+    double prior_precision;  /* tau */
+    double tolerance;        /* on the norm of the gradient of the mean objective */
+    int64_t iterations_max;
+} ll_head_solve_options;
+
+LL_API ll_head_solve_options ll_head_solve_options_default(void);
+/* The MAP by L-BFGS: argmin (1/N) sum -log p(y_i|z_i) + tau/(2N) |theta|^2. Not converged = a warning through the log, not a failure. */
+LL_API ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *options) LL_CHECK_RESULT;
+LL_API void ll_head_free(ll_head *head);
+LL_API int64_t ll_head_classes(const ll_head *head);
+LL_API int64_t ll_head_features(const ll_head *head);
+LL_API ll_array ll_head_weight_view(const ll_head *head); /* f32 [K,D] */
+LL_API ll_array ll_head_bias_view(const ll_head *head);   /* f32 [K] */
+LL_API double ll_head_gradient_norm(const ll_head *head); /* reached by ll_head_solve; NaN for a given head */
+
+/* ---- 7 fit --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct ll_fit_options {
+    size_t struct_size;
+    const char *method;      /* "point" "sgd" "sgld" "bootstrap" "dropout" */
+    int64_t samples;         /* S; 0 = the method's default */
+    double lr;               /* 0 = auto: 1/(1 + mean |z|^2) */
+    int64_t batch_size;      /* B */
+    int64_t epochs;          /* of bootstrap and dropout; 0 = the method's default */
+    double dropout;          /* p of dropout */
+    double prior_precision;  /* tau */
+    uint64_t seed;
+    int64_t thin;            /* steps between samples of sgd, sgld; 0 = one epoch */
+    int64_t burn_in;         /* epochs before the first sample */
+    double lr_t0, lr_power;  /* lr_k = lr (1 + k/t0)^-power; t0 = 0: constant */
+} ll_fit_options;
+
+LL_API ll_fit_options ll_fit_options_default(void);
+LL_API const ll_option *ll_fit_options_table(size_t *count);
+
+typedef struct ll_method_info {
+    const char *name, *summary;
+    int64_t samples, epochs; /* defaults; 0 where the method has no such notion */
+} ll_method_info;
+
+LL_API size_t ll_method_count(void);
+LL_API ll_method_info ll_method_get(size_t i);
+/* Does the method read this option? (for notes on unused flags) */
+LL_API bool ll_method_uses(const char *method, const char *option);
+
+typedef struct ll_ensemble ll_ensemble;
+
+/* theta* = head; NULL = the MAP. The result is in memory. */
+LL_API ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head, const ll_fit_options *options) LL_CHECK_RESULT;
+
+/* The same, straight to a .safetensors file, member by member through PATH.partial. With `resume` a killed run goes on from there and
+ * ends in the same bits; without it an existing PATH.partial is refused, so that nothing is lost. */
+LL_API ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options,
+                              bool resume) LL_CHECK_RESULT;
+
+/* ---- 8 ensemble ---------------------------------------------------------------------------------------------------------- */
+
+/* S members; immutable. MC-Dropout stores one parameter vector and makes S members of it by masks at prediction. */
+LL_API ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+LL_API ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble) LL_CHECK_RESULT;
+LL_API void ll_ensemble_free(ll_ensemble *ensemble);
+LL_API int64_t ll_ensemble_samples(const ll_ensemble *ensemble);  /* S */
+LL_API int64_t ll_ensemble_classes(const ll_ensemble *ensemble);  /* K */
+LL_API int64_t ll_ensemble_features(const ll_ensemble *ensemble); /* D */
+LL_API const char *ll_ensemble_method(const ll_ensemble *ensemble);
+LL_API ll_array ll_ensemble_weight_view(const ll_ensemble *ensemble); /* f32 [S or 1,K,D] */
+LL_API ll_array ll_ensemble_bias_view(const ll_ensemble *ensemble);   /* f32 [S or 1,K] */
+
+/* ---- 9 predict ----------------------------------------------------------------------------------------------------------- */
+
+/* Every confidence is "higher = more sure". */
+typedef enum ll_confidence {
+    LL_CONFIDENCE_SR,      /* the largest mean probability */
+    LL_CONFIDENCE_STD,     /* minus the standard deviation over members of p(label) */
+    LL_CONFIDENCE_HQ,      /* minus the entropy of the votes */
+    LL_CONFIDENCE_MAXMIN,  /* minus the range over members of p(label) */
+    LL_CONFIDENCE_ENTROPY, /* minus the entropy of the mean probability */
+    LL_CONFIDENCE_MI,      /* minus the mutual information of label and member */
+    LL_CONFIDENCE_MARGIN,  /* largest minus second largest mean probability */
+    LL_CONFIDENCE_COUNT
+} ll_confidence;
+
+LL_API const char *ll_confidence_name(ll_confidence c); /* "sr", "std", ... */
+LL_API bool ll_confidence_needs_members(ll_confidence c); /* true where S = 1 leaves it undefined: std hq maxmin mi */
+
+/* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1) are NaN. */
+typedef struct ll_prediction {
+    int32_t *label;                             /* [n] argmax of the mean probability */
+    int32_t *vote;                              /* [n] argmax of the votes */
+    double *confidence[LL_CONFIDENCE_COUNT];    /* [n] each */
+    double *sr_tail;                            /* [n] 1 - sr without cancellation: ranks where sr rounds to 1 */
+    float *probs;                               /* [n,K] mean probability */
+    double *running_nll, *running_brier;        /* [S] sums over rows of the first s members' scores, added to; need truth */
+    int64_t *running_correct;                   /* [S] */
+    const int32_t *truth;                       /* [n], for the running sums */
+    float *member_pmax;                         /* [n,S] */
+    int32_t *member_label;                      /* [n,S] */
+} ll_prediction;
+
+typedef struct ll_predictor ll_predictor;
+
+/* A predictor holds all the workspace: ll_predictor_run allocates nothing, so one per thread predicts forever. */
+LL_API ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;
+LL_API void ll_predictor_free(ll_predictor *predictor);
+/* z f32 [n,D]. `row` = index of the first row in its data set: it keys the masks of MC-Dropout, so that an answer does not depend on
+ * the batch it came in. Fails on a feature that is not finite. */
+LL_API ll_status ll_predictor_run(ll_prediction *out, ll_predictor *predictor, const float *z, int64_t n, int64_t row) LL_CHECK_RESULT;
+
+typedef struct ll_predict_options {
+    size_t struct_size;
+    bool no_probs;          /* leave out probs [N,K] */
+    const char *classifier; /* "mean" (argmax of the mean) or "votes" */
+    const char *by;         /* confidence that `threshold` cuts */
+    double threshold;       /* NaN = no abstain array; else abstain = confidence < threshold */
+    const char *members;    /* rows "0,5,10:20" whose members are kept one by one; NULL = none */
+    int64_t row_offset;     /* of row 0, for MC-Dropout masks */
+    int64_t block;          /* rows per block; does not change a bit */
+} ll_predict_options;
+
+LL_API ll_predict_options ll_predict_options_default(void);
+LL_API const ll_option *ll_predict_options_table(size_t *count);
+/* One streaming pass over the data, into .npz or .csv by the extension. */
+LL_API ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
+                                  const ll_predict_options *options) LL_CHECK_RESULT;
+
+/* ---- 10 evaluate --------------------------------------------------------------------------------------------------------- */
+
+/* What metrics are made of: n points with confidences and, for the scores, probabilities. Owned arrays, NULL where unknown. */
+typedef struct ll_outcome {
+    int64_t n, classes;                               /* N, K (0 = unknown) */
+    const int32_t *label;                             /* [n] decided class */
+    const int32_t *vote;                              /* [n] or NULL */
+    const int32_t *truth;                             /* [n] or NULL */
+    const double *confidence[LL_CONFIDENCE_COUNT];    /* [n] or NULL where it does not exist */
+    const double *sr_tail;                            /* [n] or NULL */
+    ll_array probs;                                   /* f32 or f64 [n,K]; data NULL if unknown */
+} ll_outcome;
+
+typedef struct ll_predictions ll_predictions; /* owns an outcome */
+
+/* A file of ll_predict_write. `labels` (FILE[:NAME] or NULL) replaces its own truth. */
+LL_API ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char *path, const char *labels) LL_CHECK_RESULT;
+/* Someone else's outputs: probabilities or logits, [N,K] or [S,N,K] (members). */
+LL_API ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits, const ll_array *labels) LL_CHECK_RESULT;
+LL_API ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits, const char *labels) LL_CHECK_RESULT;
+LL_API void ll_predictions_free(ll_predictions *predictions);
+LL_API ll_outcome ll_predictions_view(const ll_predictions *predictions);
+
+typedef struct ll_evaluate_options {
+    size_t struct_size;
+    int64_t bins;        /* m of ECE and MCE */
+    const char *edges;   /* "left" [a,b), "right" (a,b], "mass" equal-mass bins */
+    const char *aupr;    /* "step" or "trapezoid" */
+    const char *classifier; /* "mean" or "votes" */
+    const char *compat;  /* "none" or "brosse": the conventions of the paper's own code */
+    const char *costs;   /* FILE[:NAME] of a [K,K] matrix, cost of deciding column when row is true; NULL = 0/1 */
+} ll_evaluate_options;
+
+LL_API ll_evaluate_options ll_evaluate_options_default(void);
+LL_API const ll_option *ll_evaluate_options_table(size_t *count);
+
+enum { LL_BINS_MAX = 1000 };
+
+typedef struct ll_bin {
+    double lo, hi;               /* of the confidence */
+    int64_t n;
+    double accuracy, confidence; /* means; NaN for an empty bin */
+} ll_bin;
+
+typedef struct ll_selective {
+    double aurc, best, expected, worst; /* best..worst: order inside ties */
+    double eaurc, augrc, failure_auroc;
+    bool ties;
+} ll_selective;
+
+typedef struct ll_ood {
+    double auroc, aupr_in, aupr_out, fpr95;
+} ll_ood;
+
+/* NaN = undefined (no error, all errors, S = 1, no probabilities); the text and JSON forms say null. */
+typedef struct ll_evaluation {
+    int64_t n, errors, classes;
+    double accuracy, nll, brier, ece, mce, cost;
+    int64_t bins;
+    ll_bin bin[LL_BINS_MAX];
+    ll_selective selective[LL_CONFIDENCE_COUNT];
+    bool has_ood;
+    int64_t n_out;
+    double base_rate; /* share of in-distribution points */
+    ll_ood ood[LL_CONFIDENCE_COUNT];
+    double min_aurc;  /* over sr, std, hq (compat brosse: and maxmin) */
+    ll_evaluate_options rules;
+} ll_evaluation;
+
+/* `out_points`: the outcome of out-of-distribution rows, or NULL. `evaluation` is large: keep it off small stacks. */
+LL_API ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
+                             const ll_evaluate_options *options) LL_CHECK_RESULT;
+
+typedef enum ll_text_form { LL_TEXT_PLAIN, LL_TEXT_JSON, LL_TEXT_CSV, LL_TEXT_MARKDOWN } ll_text_form;
+
+/* A NUL-terminated text to free with ll_text_free. */
+LL_API ll_status ll_evaluation_text(char **out, ll_context *ctx, const ll_evaluation *evaluation, ll_text_form form) LL_CHECK_RESULT;
+LL_API void ll_text_free(char *text);
+
+/* A cut of one confidence: answer when confidence >= cut. */
+typedef struct ll_threshold {
+    double cut, coverage, risk;
+    int64_t accepted, accepted_errors, n, errors;
+    bool found; /* false: no cut reaches the risk */
+} ll_threshold;
+
+LL_API ll_status ll_threshold_at_risk(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double risk) LL_CHECK_RESULT;
+LL_API ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double coverage) LL_CHECK_RESULT;
+
+typedef struct ll_compare_options {
+    size_t struct_size;
+    double risk;            /* of the suggested threshold */
+    ll_fit_options fit;     /* method, samples and epochs 0 = each method's defaults */
+} ll_compare_options;
+
+typedef struct ll_compare_row {
+    const char *method;
+    int64_t samples;
+    bool diverged;
+    double seconds_fit, seconds_predict;
+    ll_evaluation evaluation;
+    ll_threshold threshold[LL_CONFIDENCE_COUNT];
+} ll_compare_row;
+
+LL_API ll_compare_options ll_compare_options_default(void);
+/* All methods side by side: fits on `train`, evaluates on `test`. rows: [ll_method_count()]. */
+LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
+                            const ll_compare_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) LL_CHECK_RESULT;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

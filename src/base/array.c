@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Array views and number types. */
+#include "base/array.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/memory.h"
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[] = {
+    [LL_DTYPE_BOOL] = {"bool", 1}, [LL_DTYPE_I8] = {"i8", 1},   [LL_DTYPE_U8] = {"u8", 1},   [LL_DTYPE_I16] = {"i16", 2},  [LL_DTYPE_U16] = {"u16", 2},
+    [LL_DTYPE_I32] = {"i32", 4},   [LL_DTYPE_U32] = {"u32", 4}, [LL_DTYPE_I64] = {"i64", 8}, [LL_DTYPE_U64] = {"u64", 8},  [LL_DTYPE_F16] = {"f16", 2},
+    [LL_DTYPE_BF16] = {"bf16", 2}, [LL_DTYPE_F32] = {"f32", 4}, [LL_DTYPE_F64] = {"f64", 8},
+};
+
+size_t ll_dtype_size(ll_dtype dtype) {
+    return types[dtype].size;
+}
+
+const char *ll_dtype_name(ll_dtype dtype) {
+    return types[dtype].name;
+}
+
+bool lli_array_dtype_parse(ll_dtype *out, const char *name) {
+    for (size_t i = 0; i < LLI_COUNT(types); i++)
+        if (strcmp(types[i].name, name) == 0) {
+            *out = (ll_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t *shape) {
+    ll_array a = {.data = data, .dtype = dtype, .rank = rank};
+    for (int i = 0; i < rank && i < LL_ARRAY_RANK_MAX; i++)
+        a.shape[i] = shape[i];
+    return a;
+}
+
+bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size) {
+    int64_t count = 1, bytes;
+    for (int i = 0; i < rank; i++)
+        if (!lli_multiply(&count, count, shape[i]))
+            return false;
+    *out = count;
+    return lli_multiply(&bytes, count, (int64_t)size);
+}
+
+int64_t lli_array_count(const ll_array *a) {
+    int64_t count = 1;
+    for (int i = 0; i < a->rank; i++)
+        count *= a->shape[i];
+    return count;
+}
+
+bool lli_array_is_real(ll_dtype dtype) {
+    return dtype >= LL_DTYPE_F16;
+}
+
+bool lli_array_is_integer(ll_dtype dtype) {
+    return dtype < LL_DTYPE_F16;
+}
+
+double lli_array_real(const ll_array *a, int64_t i) {
+    const void *p = a->data;
+    switch (a->dtype) {
+    case LL_DTYPE_BOOL: return ((const uint8_t *)p)[i] != 0;
+    case LL_DTYPE_I8: return ((const int8_t *)p)[i];
+    case LL_DTYPE_U8: return ((const uint8_t *)p)[i];
+    case LL_DTYPE_I16: return ((const int16_t *)p)[i];
+    case LL_DTYPE_U16: return ((const uint16_t *)p)[i];
+    case LL_DTYPE_I32: return ((const int32_t *)p)[i];
+    case LL_DTYPE_U32: return ((const uint32_t *)p)[i];
+    case LL_DTYPE_I64: return (double)((const int64_t *)p)[i];
+    case LL_DTYPE_U64: return (double)((const uint64_t *)p)[i];
+    case LL_DTYPE_F16: return (double)lli_half_to_float(((const uint16_t *)p)[i]);
+    case LL_DTYPE_BF16: return (double)lli_half_from_bfloat(((const uint16_t *)p)[i]);
+    case LL_DTYPE_F32: return (double)((const float *)p)[i];
+    case LL_DTYPE_F64: return ((const double *)p)[i];
+    }
+    return NAN;
+}
+
+int64_t lli_array_integer(const ll_array *a, int64_t i, bool *fits) {
+    *fits = true;
+    if (a->dtype == LL_DTYPE_I64)
+        return ((const int64_t *)a->data)[i];
+    if (a->dtype == LL_DTYPE_U64) {
+        uint64_t u = ((const uint64_t *)a->data)[i];
+        *fits = u <= INT64_MAX;
+        return (int64_t)u;
+    }
+    return (int64_t)lli_array_real(a, i);
+}
+
+void lli_array_to_f32(float *out, const ll_array *a, int64_t first, int64_t count) {
+    if (a->dtype == LL_DTYPE_F32) {
+        memcpy(out, (const float *)a->data + first, (size_t)count * sizeof *out);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)lli_array_real(a, first + i);
+}
+
+void lli_array_to_f64(double *out, const ll_array *a, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = lli_array_real(a, first + i);
+}
+
+static double clamp(double x, double lo, double hi) {
+    return !(x > lo) ? lo : x < hi ? x : hi; /* NaN becomes lo */
+}
+
+void lli_array_store(void *data, ll_dtype dtype, int64_t i, double x) {
+    switch (dtype) {
+    case LL_DTYPE_BOOL: ((uint8_t *)data)[i] = x != 0; break;
+    case LL_DTYPE_I8: ((int8_t *)data)[i] = (int8_t)clamp(x, INT8_MIN, INT8_MAX); break;
+    case LL_DTYPE_U8: ((uint8_t *)data)[i] = (uint8_t)clamp(x, 0, UINT8_MAX); break;
+    case LL_DTYPE_I16: ((int16_t *)data)[i] = (int16_t)clamp(x, INT16_MIN, INT16_MAX); break;
+    case LL_DTYPE_U16: ((uint16_t *)data)[i] = (uint16_t)clamp(x, 0, UINT16_MAX); break;
+    case LL_DTYPE_I32: ((int32_t *)data)[i] = (int32_t)clamp(x, INT32_MIN, INT32_MAX); break;
+    case LL_DTYPE_U32: ((uint32_t *)data)[i] = (uint32_t)clamp(x, 0, UINT32_MAX); break;
+    case LL_DTYPE_I64: ((int64_t *)data)[i] = x >= 0x1p63 ? INT64_MAX : (int64_t)clamp(x, -0x1p63, 0x1p63); break;
+    case LL_DTYPE_U64: ((uint64_t *)data)[i] = x >= 0x1p64 ? UINT64_MAX : (uint64_t)clamp(x, 0, 0x1p64); break;
+    case LL_DTYPE_F16: ((uint16_t *)data)[i] = lli_half_from_float((float)x); break;
+    case LL_DTYPE_BF16: ((uint16_t *)data)[i] = lli_half_to_bfloat((float)x); break;
+    case LL_DTYPE_F32: ((float *)data)[i] = (float)x; break;
+    case LL_DTYPE_F64: ((double *)data)[i] = x; break;
+    }
+}
+
+const char *lli_array_text(char out[LLI_ARRAY_TEXT], const ll_array *a) {
+    int length = snprintf(out, LLI_ARRAY_TEXT, "[");
+    for (int i = 0; i < a->rank; i++)
+        length += snprintf(out + length, (size_t)(LLI_ARRAY_TEXT - length), "%s%" PRId64, i ? "," : "", a->shape[i]);
+    snprintf(out + length, (size_t)(LLI_ARRAY_TEXT - length), "] %s", ll_dtype_name(a->dtype));
+    return out;
+}

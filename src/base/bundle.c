@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Named arrays in memory. */
+#include "base/bundle.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+ll_status lli_bundle_new(ll_bundle **out, ll_context *ctx, const char *format) {
+    LLI_TRY(lli_memory_new(ctx, out, 1, sizeof **out));
+    (*out)->format = format;
+    return LL_OK;
+}
+
+void ll_bundle_free(ll_bundle *bundle) {
+    if (!bundle)
+        return;
+    for (int64_t i = 0; i < bundle->count; i++) {
+        lli_memory_free(bundle->items[i].name);
+        lli_memory_free(bundle->items[i].owned);
+    }
+    for (int64_t i = 0; i < bundle->meta_count; i++) {
+        lli_memory_free(bundle->meta[i].key);
+        lli_memory_free(bundle->meta[i].value);
+    }
+    lli_memory_free(bundle->items);
+    lli_memory_free(bundle->meta);
+    if (bundle->unmap)
+        bundle->unmap(bundle->mapping, bundle->mapping_bytes);
+    lli_memory_free(bundle);
+}
+
+/* Makes room for one more element of a growing array. */
+static ll_status make_room(ll_context *ctx, void *block, int64_t count, int64_t *capacity, size_t size) {
+    if (count < *capacity)
+        return LL_OK;
+    int64_t grown = LLI_MAX(8, 2 * *capacity);
+    LLI_TRY(lli_memory_grow(ctx, block, count, grown, size));
+    *capacity = grown;
+    return LL_OK;
+}
+
+ll_status lli_bundle_add(ll_context *ctx, ll_bundle *bundle, const char *name, ll_array array, void *owned) {
+    char *copy = NULL;
+    ll_status status = make_room(ctx, &bundle->items, bundle->count, &bundle->capacity, sizeof *bundle->items);
+    if (status == LL_OK)
+        status = lli_memory_text(ctx, &copy, name);
+    if (status != LL_OK) {
+        lli_memory_free(owned);
+        return status;
+    }
+    bundle->items[bundle->count++] = (lli_bundle_item){copy, array, owned};
+    return LL_OK;
+}
+
+ll_status lli_bundle_add_meta(ll_context *ctx, ll_bundle *bundle, const char *key, const char *value) {
+    LLI_TRY(make_room(ctx, &bundle->meta, bundle->meta_count, &bundle->meta_capacity, sizeof *bundle->meta));
+    lli_bundle_pair *pair = &bundle->meta[bundle->meta_count];
+    LLI_TRY(lli_memory_text(ctx, &pair->key, key));
+    bundle->meta_count++; /* from here ll_bundle_free sees the key */
+    return lli_memory_text(ctx, &pair->value, value);
+}
+
+const char *lli_bundle_meta(const ll_bundle *bundle, const char *key) {
+    for (int64_t i = 0; i < bundle->meta_count; i++)
+        if (strcmp(bundle->meta[i].key, key) == 0)
+            return bundle->meta[i].value;
+    return NULL;
+}
+
+const char *ll_bundle_format(const ll_bundle *bundle) {
+    return bundle->format;
+}
+
+int64_t ll_bundle_count(const ll_bundle *bundle) {
+    return bundle->count;
+}
+
+const char *ll_bundle_name(const ll_bundle *bundle, int64_t i) {
+    return bundle->items[i].name;
+}
+
+ll_array ll_bundle_array(const ll_bundle *bundle, int64_t i) {
+    return bundle->items[i].array;
+}
+
+int64_t ll_bundle_find(const ll_bundle *bundle, const char *name) {
+    for (int64_t i = 0; i < bundle->count; i++)
+        if (strcmp(bundle->items[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t ll_bundle_meta_count(const ll_bundle *bundle) {
+    return bundle->meta_count;
+}
+
+const char *ll_bundle_meta_key(const ll_bundle *bundle, int64_t i) {
+    return bundle->meta[i].key;
+}
+
+const char *ll_bundle_meta_value(const ll_bundle *bundle, int64_t i) {
+    return bundle->meta[i].value;
+}

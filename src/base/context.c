@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* The context, its error sentence, and the callbacks of its host. */
+#include "base/context.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "base/shared.h"
+
+ll_context_options ll_context_options_default(void) {
+    return (ll_context_options){.struct_size = sizeof(ll_context_options)};
+}
+
+ll_status ll_context_new(ll_context **out, const ll_context_options *options) {
+    *out = NULL;
+    ll_context_options defaults = ll_context_options_default();
+    if (!options)
+        options = &defaults;
+    /* An unusable context still carries the sentence that says why: the caller frees it as any other. */
+    ll_context *ctx = calloc(1, sizeof *ctx);
+    struct lli_shared *shared = calloc(1, sizeof *shared);
+    if (!ctx || !shared || pthread_mutex_init(&shared->lock, NULL) != 0) {
+        free(ctx);
+        free(shared);
+        return LL_ERR_MEMORY;
+    }
+    ctx->shared = shared;
+    shared->progress = options->progress;
+    shared->log = options->log;
+    shared->user = options->user;
+    *out = ctx;
+    if (options->struct_size != sizeof(ll_context_options))
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_context_options has %zu bytes where %zu were expected: start from ll_context_options_default()",
+                        options->struct_size, sizeof(ll_context_options));
+    if (options->threads < 0 || options->threads > 1024)
+        return lli_fail(ctx, LL_ERR_USAGE, "threads is %d; expected 1 to 1024, or 0 for all", options->threads);
+    int threads = options->threads > 0 ? options->threads : lli_clock_processors();
+    if (lli_pool_new(&ctx->pool, threads) != LL_OK)
+        return lli_fail(ctx, LL_ERR_MEMORY, "cannot start %d worker threads; ask for fewer", threads);
+    return LL_OK;
+}
+
+void ll_context_free(ll_context *ctx) {
+    if (!ctx)
+        return;
+    lli_pool_free(ctx->pool);
+    pthread_mutex_destroy(&ctx->shared->lock);
+    free(ctx->shared);
+    free(ctx);
+}
+
+void lli_context_child(ll_context *child, const ll_context *parent) {
+    child->shared = parent->shared;
+    child->pool = NULL;
+    child->message[0] = 0;
+}
+
+const char *ll_context_message(const ll_context *ctx) {
+    return ctx ? ctx->message : "memory ran out";
+}
+
+int ll_context_threads(const ll_context *ctx) {
+    return lli_pool_workers(ctx);
+}
+
+void ll_context_cancel(ll_context *ctx) {
+    atomic_store(&ctx->shared->cancel, true);
+}
+
+bool lli_cancelled(const ll_context *ctx) {
+    return atomic_load_explicit(&ctx->shared->cancel, memory_order_relaxed);
+}
+
+ll_status lli_cancel_check(ll_context *ctx) {
+    return lli_cancelled(ctx) ? lli_fail(ctx, LL_ERR_CANCELLED, "interrupted") : LL_OK;
+}
+
+ll_status lli_fail(ll_context *ctx, ll_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->message, sizeof ctx->message, format, args);
+    va_end(args);
+    return status;
+}
+
+void lli_log(ll_context *ctx, ll_log_level level, const char *format, ...) {
+    struct lli_shared *shared = ctx->shared;
+    if (!shared->log)
+        return;
+    char sentence[LLI_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    pthread_mutex_lock(&shared->lock);
+    shared->log(shared->user, level, sentence);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+void lli_progress(ll_context *ctx, const char *what, double done, double total) {
+    struct lli_shared *shared = ctx->shared;
+    if (!shared->progress)
+        return;
+    double now = lli_clock_seconds();
+    bool last = done >= total;
+    if (!last && now - atomic_load_explicit(&shared->reported, memory_order_relaxed) < 0.1)
+        return;
+    pthread_mutex_lock(&shared->lock);
+    if (last || now - atomic_load(&shared->reported) >= 0.1) {
+        atomic_store(&shared->reported, now);
+        shared->progress(shared->user, what, done, total);
+    }
+    pthread_mutex_unlock(&shared->lock);
+}
+
+const char *ll_status_name(ll_status status) {
+    switch (status) {
+    case LL_OK: return "ok";
+    case LL_ERR_INTERNAL: return "internal";
+    case LL_ERR_USAGE: return "usage";
+    case LL_ERR_READ: return "read";
+    case LL_ERR_FORMAT: return "format";
+    case LL_ERR_DATA: return "data";
+    case LL_ERR_WRITE: return "write";
+    case LL_ERR_DIVERGED: return "diverged";
+    case LL_ERR_MEMORY: return "memory";
+    case LL_ERR_CANCELLED: return "cancelled";
+    }
+    return "unknown";
+}
+
+const char *ll_version(void) {
+    return LL_VERSION;
+}

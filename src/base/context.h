@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The context: what a call may use (workers, callbacks) and where it says what went wrong.
+ * Inside a parallel task each worker has a child context of its own, so error texts never race. */
+#ifndef LLI_BASE_CONTEXT_H
+#define LLI_BASE_CONTEXT_H
+
+#include "base/status.h"
+
+struct lli_pool;
+
+enum { LLI_MESSAGE_MAX = 1024 };
+
+struct lli_shared; /* counters, lock and callbacks that a context and its children share */
+
+struct ll_context {
+    struct lli_shared *shared;
+    struct lli_pool *pool; /* NULL in a child: parallel work inside a task runs on that task's thread */
+    char message[LLI_MESSAGE_MAX];
+};
+
+/* Records the sentence and returns `status`: return lli_fail(ctx, LL_ERR_DATA, "...", ...); */
+ll_status lli_fail(ll_context *ctx, ll_status status, const char *format, ...) LLI_PRINTF(3, 4);
+void lli_log(ll_context *ctx, ll_log_level level, const char *format, ...) LLI_PRINTF(3, 4);
+bool lli_cancelled(const ll_context *ctx);
+ll_status lli_cancel_check(ll_context *ctx) LL_CHECK_RESULT; /* LL_ERR_CANCELLED with its sentence, or LL_OK */
+
+/* Reports at most ten times a second, and always done == total. Cheap enough for every step. */
+void lli_progress(ll_context *ctx, const char *what, double done, double total);
+
+void lli_context_child(ll_context *child, const ll_context *parent);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* All memory of the library. Blocks are aligned to 64 bytes, sizes are checked for overflow, allocations are counted. */
+#ifndef LLI_BASE_MEMORY_H
+#define LLI_BASE_MEMORY_H
+
+#include "base/context.h"
+
+/* Sets *(T **)out to `count` zeroed elements of `size` bytes (a count of 0 gives a valid, empty block). */
+ll_status lli_memory_new(ll_context *ctx, void *out, int64_t count, size_t size) LL_CHECK_RESULT;
+/* Grows *(T **)block from old_count to new_count elements; what it held is kept, the rest is zero. */
+ll_status lli_memory_grow(ll_context *ctx, void *block, int64_t old_count, int64_t new_count, size_t size) LL_CHECK_RESULT;
+void lli_memory_free(void *block); /* NULL is fine */
+ll_status lli_memory_text(ll_context *ctx, char **out, const char *text) LL_CHECK_RESULT; /* a copy */
+
+bool lli_multiply(int64_t *out, int64_t a, int64_t b); /* false on overflow or a negative factor */
+
+/* For tests: allocations made so far through this context, and "the n-th from now fails" (n = 0: none). */
+int64_t lli_memory_count(const ll_context *ctx);
+void lli_memory_fail_at(ll_context *ctx, int64_t n);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Randomness as a pure function: Philox4x32-10 (Salmon et al., 2011). Nothing to seed, save or share: any thread draws any part.
+ *
+ *   key     = seed (64 bit)
+ *   counter = (block low, block high, step, purpose << 24 | member)
+ *
+ * A block gives four 32-bit lanes. Where a draw belongs to element i of an array, block = i / 4 and lane = i % 4.
+ * docs/math/random.md has the equations. */
+#ifndef LLI_BASE_RNG_H
+#define LLI_BASE_RNG_H
+
+#include <stdint.h>
+
+/* Every use of randomness, listed once: no two share a stream. */
+typedef enum lli_purpose {
+    LLI_PURPOSE_SHUFFLE = 1,  /* step = epoch, block = position */
+    LLI_PURPOSE_RESAMPLE,     /* bootstrap: step = 0, block = draw */
+    LLI_PURPOSE_NOISE,        /* sgld: step, index = parameter */
+    LLI_PURPOSE_TRAIN_MASK,   /* dropout while training: step, row = slot in the batch */
+    LLI_PURPOSE_PREDICT_MASK, /* dropout while predicting: step = pass, row = row */
+    LLI_PURPOSE_TEST = 255    /* test data */
+} lli_purpose;
+
+enum { LLI_MEMBERS_MAX = 1 << 24 };
+
+typedef struct lli_stream {
+    uint64_t seed;
+    uint32_t step;
+    uint32_t purpose_member; /* purpose << 24 | member */
+} lli_stream;
+
+typedef struct lli_philox {
+    uint32_t lane[4];
+} lli_philox;
+
+static inline lli_stream lli_rng_stream(uint64_t seed, lli_purpose purpose, int64_t member, int64_t step) {
+    return (lli_stream){seed, (uint32_t)step, (uint32_t)purpose << 24 | ((uint32_t)member & 0xffffffu)};
+}
+
+static inline lli_philox lli_rng_philox(const uint32_t counter[4], const uint32_t key[2]) {
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (lli_philox){{c0, c1, c2, c3}};
+}
+
+static inline lli_philox lli_rng_block(lli_stream s, uint64_t block) {
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), s.step, s.purpose_member};
+    const uint32_t key[2] = {(uint32_t)s.seed, (uint32_t)(s.seed >> 32)};
+    return lli_rng_philox(counter, key);
+}
+
+/* Uniform in [0, n): the high part of a 64-bit draw times n. Draw i takes half a block. */
+static inline uint64_t lli_rng_below(lli_stream s, uint64_t i, uint64_t n) {
+    lli_philox p = lli_rng_block(s, i / 2);
+    uint64_t draw = i % 2 ? (uint64_t)p.lane[3] << 32 | p.lane[2] : (uint64_t)p.lane[1] << 32 | p.lane[0];
+    return (uint64_t)(((unsigned __int128)draw * n) >> 64);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Growing text and JSON pieces. */
+#include "base/text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void lli_text_init(lli_text *text, ll_context *ctx) {
+    *text = (lli_text){.ctx = ctx};
+}
+
+void lli_text_release(lli_text *text) {
+    lli_memory_free(text->data);
+    text->data = NULL;
+    text->length = text->capacity = 0;
+}
+
+static bool reserve(lli_text *text, int64_t more) {
+    if (text->status != LL_OK)
+        return false;
+    if (text->length + more + 1 <= text->capacity)
+        return true;
+    int64_t capacity = LLI_MAX(2 * text->capacity, text->length + more + 64);
+    text->status = lli_memory_grow(text->ctx, &text->data, text->length, capacity, 1);
+    if (text->status != LL_OK)
+        return false;
+    text->capacity = capacity;
+    return true;
+}
+
+void lli_text_append(lli_text *text, const char *bytes, int64_t count) {
+    if (!reserve(text, count))
+        return;
+    memcpy(text->data + text->length, bytes, (size_t)count);
+    text->length += count;
+    text->data[text->length] = 0;
+}
+
+void lli_text_add(lli_text *text, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int count = vsnprintf(NULL, 0, format, args);
+    if (count >= 0 && reserve(text, count)) {
+        vsnprintf(text->data + text->length, (size_t)count + 1, format, again);
+        text->length += count;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+ll_status lli_text_take(lli_text *text, char **out) {
+    *out = NULL;
+    lli_text_append(text, "", 0);
+    if (text->status != LL_OK)
+        return text->status;
+    *out = text->data;
+    text->data = NULL;
+    text->length = text->capacity = 0;
+    return LL_OK;
+}
+
+/* Length of the well-formed UTF-8 sequence at s, 0 if there is none. */
+static int utf8_length(const unsigned char *s) {
+    if (s[0] < 0x80)
+        return 1;
+    int length = s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
+    for (int i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool surrogate = s[0] == 0xed && s[1] >= 0xa0, beyond = s[0] == 0xf4 && s[1] >= 0x90;
+    return length && (overlong || surrogate || beyond) ? 0 : length;
+}
+
+void lli_text_json_string(lli_text *text, const char *s) {
+    lli_text_append(text, "\"", 1);
+    const unsigned char *p = (const unsigned char *)s;
+    while (*p) {
+        int length = utf8_length(p);
+        if (*p == '"' || *p == '\\')
+            lli_text_add(text, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f)
+            lli_text_add(text, "\\u%04x", *p);
+        else if (length)
+            lli_text_append(text, (const char *)p, length);
+        else
+            lli_text_append(text, "\xef\xbf\xbd", 3);
+        p += length ? length : 1;
+    }
+    lli_text_append(text, "\"", 1);
+}
+
+void lli_text_json_number(lli_text *text, double x) {
+    if (isfinite(x))
+        lli_text_add(text, "%.17g", x);
+    else
+        lli_text_append(text, "null", 4);
+}
+
+void lli_text_number(lli_text *text, double x) {
+    char digits[40];
+    if (fabs(x) < 1e15 && x == trunc(x)) {
+        lli_text_add(text, "%.0f", x);
+        return;
+    }
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, x);
+        if (strtod(digits, NULL) == x)
+            break;
+    }
+    lli_text_append(text, digits, (int64_t)strlen(digits));
+}

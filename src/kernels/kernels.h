@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* The arithmetic of a softmax head, once per instruction set.
+ *
+ * Rows and parameters are augmented, so that the bias is one more column:
+ *
+ *     z row     = (z_1 .. z_D, 1, 0 .. 0)      ld floats
+ *     theta row = (w_1 .. w_D, b, 0 .. 0)      ld floats      logit_k = <theta_k, z>
+ *
+ * ld = lli_kernels_stride(D) is a multiple of 16 and never of 128, so that rows do not fall into the same cache sets.
+ * The padding of z and theta stays zero.
+ *
+ * Each result is summed in an order that depends on shapes alone: logits of a row do not depend on its batch, an element of theta
+ * sums the batch in row order. So bits are the same for any number of threads and any blocking, on each level.
+ * ref/ is the plain version of each kernel and stays obvious; simd/ is one source, compiled per level; dispatch.c is the table. */
+#ifndef LLI_KERNELS_KERNELS_H
+#define LLI_KERNELS_KERNELS_H
+
+#include "base/rng.h"
+#include "base/status.h"
+
+/* One step of sgd or sgld: theta <- shrink * theta - scale * sum_i g_i z_i' + noise * xi. */
+typedef struct lli_update {
+    float shrink;      /* 1 - lr tau / N */
+    float scale;       /* lr / |batch| */
+    float noise;       /* sqrt(2 lr / N), 0 for sgd */
+    lli_stream stream; /* of xi: the normal of element (k,j) has index k * ld + j */
+} lli_update;
+
+/* Inverted dropout, see docs/math/dropout.md. Unit u of row r is dropped when its 16 random bits, read as a number, are below drop16. */
+typedef struct lli_mask {
+    lli_stream stream;
+    int layer;
+    uint32_t drop16;   /* p in 2^-16, 1..65535 */
+} lli_mask;
+
+typedef struct lli_kernels {
+    const char *name;
+
+    /* z[i] = augmented row rows[i] (first + i where rows is NULL) of features [N,D], f32 or f16. */
+    void (*gather)(float *z, /* [n,ld] */ const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);
+
+    /* out = z with dropped units at 0 and the others scaled by 1/(1-p); the bias column is never dropped. Row i has index first + i.
+     * out may be z. */
+    void (*mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
+
+    /* logits[i,k] = <theta_k, z_i>; columns K..ldk-1 are left alone. */
+    void (*logits)(float *logits, /* [n,ldk] */ const float *theta, /* [K,ld] */ const float *z, /* [n,ld] */ int64_t n, int64_t K, int64_t ld, int64_t ldk);
+
+    /* In place: logits -> p - 1{k = y_i}, columns K..ldk-1 -> 0. Returns sum_i -log p(y_i); not finite if a logit is not. */
+    double (*residual)(float *logits, /* [n,ldk] */ const int32_t *labels, /* [n] */ int64_t n, int64_t K, int64_t ldk);
+
+    /* The step above, in place. */
+    void (*update)(float *theta, /* [K,ld] */ const float *g, /* [n,ldk] */ const float *z, /* [n,ld] */ const lli_update *u, int64_t n, int64_t K,
+                   int64_t D, int64_t ld, int64_t ldk);
+
+    /* gradient[k,j] += sum_i g[i,k] z[i,j]: the sum over the block in f32, in row order, then added in f64. */
+    void (*gradient)(double *gradient, /* [K,ld] */ const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
+
+    /* Standard normals number first .. first+count-1 of the stream (Box-Muller on the four lanes of a block). */
+    void (*normals)(float *out, lli_stream stream, int64_t first, int64_t count);
+
+    /* Softmax of each row in f64, kept accurate near 1: r[i,k] = p_k - 1{k = top_i}, so that r of the top class is minus the sum of the
+     * other probabilities, the tail. top = argmax, lowest index on ties. entropy[i] in nats. */
+    void (*softmax)(double *r, /* [n,K] */ int32_t *top, /* [n] */ double *entropy, /* [n] */ const float *logits, /* [n,ldk] */ int64_t n, int64_t K,
+                    int64_t ldk);
+} lli_kernels;
+
+/* The level of this process: the best one the processor has, or what LASTLAYER_ISA asks for. NULL if that is unknown or not supported. */
+const lli_kernels *lli_kernels_get(void);
+const lli_kernels *lli_kernels_level(const char *name); /* NULL likewise */
+const char *lli_kernels_names(void);                    /* "ref|base|v3", for messages */
+
+static inline int64_t lli_kernels_stride(int64_t D) {
+    int64_t ld = (D + 1 + 15) / 16 * 16;
+    return ld % 128 ? ld : ld + 16;
+}
+
+static inline int64_t lli_kernels_stride_classes(int64_t K) {
+    return (K + 15) / 16 * 16;
+}
+
+#endif

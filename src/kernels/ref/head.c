@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* The plain version of every kernel: the formula, in the obvious loop. Slow, and right. */
+#include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "kernels/levels.h"
+
+static void gather(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = rows ? rows[i] : first + i;
+        float *out = z + i * ld;
+        if (half)
+            for (int64_t j = 0; j < D; j++)
+                out[j] = lli_half_to_float(((const uint16_t *)features)[row * D + j]);
+        else
+            memcpy(out, (const float *)features + row * D, (size_t)D * sizeof *out);
+        out[D] = 1;
+        for (int64_t j = D + 1; j < ld; j++)
+            out[j] = 0;
+    }
+}
+
+static void mask(float *out, const float *z, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld) {
+    int64_t groups = (D + 127) / 128;
+    float scale = 65536.0f / (float)(65536 - m->drop16);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < ld; j++) {
+            if (j >= D) {
+                out[i * ld + j] = z[i * ld + j];
+                continue;
+            }
+            uint32_t number = 0;
+            for (uint64_t plane = 0; plane < 16; plane++) {
+                uint64_t block = ((uint64_t)(first + i) * (uint64_t)groups + (uint64_t)j / 128) * 16 + plane;
+                lli_philox bits = lli_rng_block(m->stream, block | (uint64_t)m->layer << 56);
+                number = number << 1 | (bits.lane[j % 128 / 32] >> (j % 32) & 1u);
+            }
+            out[i * ld + j] = number < m->drop16 ? 0 : z[i * ld + j] * scale;
+        }
+}
+
+static void logits(float *out, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < K; k++) {
+            float sum = 0;
+            for (int64_t j = 0; j < ld; j++)
+                sum += theta[k * ld + j] * z[i * ld + j];
+            out[i * ldk + k] = sum;
+        }
+}
+
+static double residual(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk) {
+    double nll = 0;
+    for (int64_t i = 0; i < n; i++) {
+        float *row = logits + i * ldk;
+        float top = row[0];
+        for (int64_t k = 1; k < K; k++)
+            top = fmaxf(top, row[k]);
+        float total = 0, correct = row[labels[i]] - top;
+        for (int64_t k = 0; k < K; k++)
+            total += row[k] = expf(row[k] - top);
+        for (int64_t k = 0; k < K; k++)
+            row[k] /= total;
+        for (int64_t k = K; k < ldk; k++)
+            row[k] = 0;
+        row[labels[i]] -= 1;
+        nll += (double)(logf(total) - correct);
+    }
+    return nll;
+}
+
+static float normal(lli_stream stream, int64_t index) {
+    lli_philox p = lli_rng_block(stream, (uint64_t)index / 4);
+    const uint32_t *pair = p.lane + (index % 4) / 2 * 2;
+    double radius = sqrt(-2 * log(((double)pair[0] + 0.5) * 0x1p-32)), angle = 0x1.921fb54442d18p+2 * ((double)pair[1] + 0.5) * 0x1p-32;
+    return (float)(index % 2 ? radius * sin(angle) : radius * cos(angle));
+}
+
+static void normals(float *out, lli_stream stream, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = normal(stream, first + i);
+}
+
+static void update(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld, int64_t ldk) {
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t j = 0; j <= D; j++) {
+            float sum = 0;
+            for (int64_t i = 0; i < n; i++)
+                sum += g[i * ldk + k] * z[i * ld + j];
+            float xi = u->noise > 0 ? normal(u->stream, k * ld + j) : 0;
+            theta[k * ld + j] = u->shrink * theta[k * ld + j] - u->scale * sum + u->noise * xi;
+        }
+}
+
+static void gradient(double *out, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t j = 0; j < ld; j++) {
+            float sum = 0;
+            for (int64_t i = 0; i < n; i++)
+                sum += g[i * ldk + k] * z[i * ld + j];
+            out[k * ld + j] += (double)sum;
+        }
+}
+
+static void softmax(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk) {
+    for (int64_t i = 0; i < n; i++) {
+        const float *row = logits + i * ldk;
+        double *out = r + i * K;
+        int64_t best = 0;
+        for (int64_t k = 1; k < K; k++)
+            if (row[k] > row[best])
+                best = k;
+        double others = 0;
+        for (int64_t k = 0; k < K; k++)
+            if (k != best)
+                others += out[k] = exp((double)row[k] - (double)row[best]);
+        double total = 1 + others, tail = others / total, h = -(1 - tail) * log1p(-tail);
+        for (int64_t k = 0; k < K; k++) {
+            if (k == best)
+                continue;
+            out[k] /= total;
+            if (out[k] > 0)
+                h -= out[k] * log(out[k]);
+        }
+        out[best] = -tail;
+        top[i] = (int32_t)best;
+        entropy[i] = h;
+    }
+}
+
+const lli_kernels lli_kernels_ref = {
+    .name = "ref",
+    .gather = gather,
+    .mask = mask,
+    .logits = logits,
+    .residual = residual,
+    .update = update,
+    .gradient = gradient,
+    .normals = normals,
+    .softmax = softmax,
+};

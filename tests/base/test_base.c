@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "check.h"
+
+#include <math.h>
+
+#include "base/array.h"
+#include "base/bundle.h"
+#include "base/half.h"
+#include "base/hash.h"
+#include "base/option.h"
+#include "base/text.h"
+
+static void sha256_known_answers(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *digest;
+    } known[] = {
+        {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+        {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+    };
+    for (size_t i = 0; i < LLI_COUNT(known); i++) {
+        char digest[LLI_HASH_TEXT];
+        lli_hash hash;
+        lli_hash_init(&hash);
+        for (const char *p = known[i].text; *p; p++) /* byte by byte crosses every boundary */
+            lli_hash_add(&hash, p, 1);
+        lli_hash_text(&hash, digest);
+        assert_string_equal(digest, known[i].digest);
+    }
+    lli_hash hash;
+    lli_hash_init(&hash);
+    char block[1000];
+    memset(block, 'a', sizeof block);
+    for (int i = 0; i < 1000; i++)
+        lli_hash_add(&hash, block, sizeof block);
+    char digest[LLI_HASH_TEXT];
+    lli_hash_text(&hash, digest);
+    assert_string_equal(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+/* Against the compiler's own half precision, for every half and for every float near a rounding boundary. */
+static void half_is_ieee(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 65536; h++) {
+        uint16_t bits = (uint16_t)h;
+        _Float16 exact;
+        memcpy(&exact, &bits, 2);
+        float ours = lli_half_to_float(bits), theirs = (float)exact;
+        assert_true(ours == theirs || (isnan(ours) && isnan(theirs)));
+        if (isnan(theirs)) {
+            assert_true(isnan(lli_half_to_float(lli_half_from_float(ours))));
+            continue;
+        }
+        for (int step = -3; step <= 3; step++) {
+            float near = ours;
+            for (int i = 0; i < abs(step); i++)
+                near = nextafterf(near, step < 0 ? -INFINITY : INFINITY);
+            float half_way = isfinite(near) ? near * (1 + 0x1p-11f) : near;
+            float candidates[2] = {near, half_way};
+            for (int c = 0; c < 2; c++) {
+                _Float16 rounded = (_Float16)candidates[c];
+                uint16_t expected;
+                memcpy(&expected, &rounded, 2);
+                assert_int_equal(lli_half_from_float(candidates[c]), expected);
+            }
+        }
+    }
+}
+
+static void bfloat_rounds_to_even(void **state) {
+    (void)state;
+    assert_int_equal(lli_half_to_bfloat(1.0f), 0x3f80);
+    assert_int_equal(lli_half_to_bfloat(1.00390625f), 0x3f80);        /* half way, even below */
+    assert_int_equal(lli_half_to_bfloat(1.01171875f), 0x3f82);        /* half way, even above */
+    assert_int_equal(lli_half_to_bfloat(3.4028235e38f), 0x7f80);      /* overflows to infinity */
+    assert_true(isnan(lli_half_from_bfloat(lli_half_to_bfloat(NAN))));
+    assert_true(lli_half_from_bfloat(0xc040) == -3.0f);
+}
+
+static void json_strings_are_always_valid(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    lli_text text;
+    lli_text_init(&text, ctx);
+    lli_text_json_string(&text, "a\"b\\c\n\x01 \xc3\xa9 \xff \xed\xa0\x80 \xf0\x9f\x98\x80");
+    char *out;
+    CHECK_OK(ctx, lli_text_take(&text, &out));
+    assert_string_equal(out, "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9 \xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd \xf0\x9f\x98\x80\"");
+    lli_memory_free(out);
+    lli_text_init(&text, ctx);
+    lli_text_number(&text, 0.1);
+    lli_text_add(&text, " ");
+    lli_text_number(&text, 1e-5);
+    lli_text_add(&text, " ");
+    lli_text_number(&text, 250);
+    lli_text_add(&text, " ");
+    lli_text_json_number(&text, NAN);
+    CHECK_OK(ctx, lli_text_take(&text, &out));
+    assert_string_equal(out, "0.1 1e-05 250 null");
+    lli_memory_free(out);
+    ll_context_free(ctx);
+}
+
+static void memory_refuses_overflow_and_counts(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    void *block;
+    CHECK_FAILS(ctx, LL_ERR_MEMORY, "address", lli_memory_new(ctx, &block, INT64_MAX / 4, 8));
+    assert_null(block);
+    assert_int_equal(lli_memory_new(ctx, &block, -1, 8), LL_ERR_MEMORY);
+    int64_t before = lli_memory_count(ctx);
+    CHECK_OK(ctx, lli_memory_new(ctx, &block, 3, 8));
+    assert_int_equal(lli_memory_count(ctx), before + 1);
+    assert_int_equal((uintptr_t)block % 64, 0);
+    lli_memory_free(block);
+    lli_memory_fail_at(ctx, 2);
+    CHECK_OK(ctx, lli_memory_new(ctx, &block, 1, 1));
+    lli_memory_free(block);
+    CHECK_FAILS(ctx, LL_ERR_MEMORY, "ran out", lli_memory_new(ctx, &block, 1, 1));
+    CHECK_OK(ctx, lli_memory_new(ctx, &block, 1, 1));
+    lli_memory_free(block);
+    ll_context_free(ctx);
+}
+
+static void arrays_convert(void **state) {
+    (void)state;
+    const int64_t shape[] = {2, 2};
+    const uint64_t big[] = {1, UINT64_MAX, 3, 4};
+    ll_array a = ll_array_view(big, LL_DTYPE_U64, 2, shape);
+    bool fits;
+    assert_int_equal(lli_array_integer(&a, 0, &fits), 1);
+    assert_true(fits);
+    lli_array_integer(&a, 1, &fits);
+    assert_false(fits);
+    int64_t count;
+    const int64_t huge[] = {INT64_MAX / 2, 4};
+    assert_false(lli_array_count_checked(&count, 2, huge, 1));
+    const int64_t edge[] = {INT64_MAX / 4, 1};
+    assert_false(lli_array_count_checked(&count, 2, edge, 8));
+    int8_t small[3];
+    lli_array_store(small, LL_DTYPE_I8, 0, 300);
+    lli_array_store(small, LL_DTYPE_I8, 1, -300);
+    lli_array_store(small, LL_DTYPE_I8, 2, -1.9);
+    assert_int_equal(small[0], 127);
+    assert_int_equal(small[1], -128);
+    assert_int_equal(small[2], -1);
+    int64_t wide[2];
+    lli_array_store(wide, LL_DTYPE_I64, 0, 1e30);
+    lli_array_store(wide, LL_DTYPE_I64, 1, -1e30);
+    assert_true(wide[0] == INT64_MAX && wide[1] == INT64_MIN);
+    char text[LLI_ARRAY_TEXT];
+    assert_string_equal(lli_array_text(text, &a), "[2,2] u64");
+}
+
+struct knobs {
+    int64_t count;
+    double rate, loose;
+    const char *kind;
+};
+
+static void options_are_checked_against_their_table(void **state) {
+    (void)state;
+    static const ll_option table[] = {
+        {.name = "count", .type = LL_OPTION_INT, .offset = offsetof(struct knobs, count), .min = 1, .max = 10},
+        {.name = "rate", .type = LL_OPTION_REAL, .offset = offsetof(struct knobs, rate), .min = 0, .max = 1, .open_min = true, .open_max = true},
+        {.name = "loose", .type = LL_OPTION_REAL, .offset = offsetof(struct knobs, loose), .min = -INFINITY, .max = INFINITY},
+        {.name = "kind", .type = LL_OPTION_CHOICE, .offset = offsetof(struct knobs, kind), .choices = "one|two"},
+    };
+    ll_context *ctx = check_context(1);
+    struct knobs k = {3, 0.5, NAN, "two"};
+    CHECK_OK(ctx, ll_option_check(ctx, table, 4, &k));
+    k.count = 11;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "--count is 11; expected a whole number in [1,10]", ll_option_check(ctx, table, 4, &k));
+    k.count = 1;
+    k.rate = 1;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "--rate is 1; expected a number in (0,1)", ll_option_check(ctx, table, 4, &k));
+    k.rate = NAN;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "--rate", ll_option_check(ctx, table, 4, &k));
+    k.rate = 0.1;
+    k.kind = "on";
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "one of one|two", ll_option_check(ctx, table, 4, &k));
+    ll_context_free(ctx);
+}
+
+static void bundles_survive_allocation_failures(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    for (int64_t n = 1; n < 12; n++) {
+        ll_bundle *bundle = NULL;
+        lli_memory_fail_at(ctx, n);
+        ll_status status = lli_bundle_new(&bundle, ctx, "test");
+        void *owned = NULL;
+        if (status == LL_OK)
+            status = lli_memory_new(ctx, &owned, 4, 1);
+        if (status == LL_OK)
+            status = lli_bundle_add(ctx, bundle, "a", ll_array_view(owned, LL_DTYPE_U8, 1, (int64_t[]){4}), owned);
+        if (status == LL_OK)
+            status = lli_bundle_add_meta(ctx, bundle, "key", "value");
+        assert_int_equal(status, n <= 7 ? LL_ERR_MEMORY : LL_OK);
+        ll_bundle_free(bundle);
+    }
+    lli_memory_fail_at(ctx, 0);
+    ll_context_free(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sha256_known_answers),
+        cmocka_unit_test(half_is_ieee),
+        cmocka_unit_test(bfloat_rounds_to_even),
+        cmocka_unit_test(json_strings_are_always_valid),
+        cmocka_unit_test(memory_refuses_overflow_and_counts),
+        cmocka_unit_test(arrays_convert),
+        cmocka_unit_test(options_are_checked_against_their_table),
+        cmocka_unit_test(bundles_survive_allocation_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
