@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks an outcome and asks each metric in turn. The arithmetic lives in the other files of this room. */
+#include "metrics/evaluate.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "metrics/calibration.h"
+#include "metrics/curve.h"
+#include "metrics/ood.h"
+#include "metrics/outcome.h"
+#include "metrics/scores.h"
+#include "metrics/selective.h"
+
+/* A caller built against an older header may know fewer members; the rest keeps its default. */
+static ll_status options_read(ll_evaluate_options *out, ll_context *ctx, const ll_evaluate_options *options, bool costs) {
+    *out = ll_evaluate_options_default();
+    if (options) {
+        if (options->struct_size == 0 || options->struct_size > sizeof *out)
+            return lli_fail(ctx, LL_ERR_USAGE, "the evaluate options have struct_size %zu; start from ll_evaluate_options_default()", options->struct_size);
+        memcpy(out, options, options->struct_size);
+    }
+    size_t count;
+    const ll_option *table = ll_evaluate_options_table(&count);
+    LLI_TRY(ll_option_check(ctx, table, count, out));
+    bool votes = out->classifier && strcmp(out->classifier, "votes") == 0;
+    if (votes && costs)
+        return lli_fail(ctx, LL_ERR_USAGE, "--classifier votes and --costs both decide the class; give one of them");
+    out->struct_size = sizeof *out;
+    out->compat = out->compat && strcmp(out->compat, "brosse") == 0 ? "brosse" : "none";
+    out->classifier = votes ? "votes" : "mean";
+    out->edges = !out->edges || strcmp(out->edges, "left") == 0 ? "left" : strcmp(out->edges, "right") == 0 ? "right" : "mass";
+    out->aupr = (out->aupr && strcmp(out->aupr, "trapezoid") == 0) || out->compat[0] == 'b' ? "trapezoid" : "step";
+    out->costs = costs ? "given" : NULL;
+    return LL_OK;
+}
+
+typedef struct work {
+    ll_context *ctx;
+    ll_evaluation *out;
+    const ll_outcome *points, *out_points;
+    const ll_array *costs;
+    int64_t K;
+    int32_t *decision;         /* [n] */
+    uint8_t *wrong, *mark;     /* [n] of the decision; of whatever a metric asks for */
+    double *cost;              /* [K,K] or NULL */
+    lli_curve curve;           /* [n + n_out] */
+} work;
+
+static ll_status decide(work *w) {
+    const ll_outcome *points = w->points;
+    bool votes = w->out->rules.classifier[0] == 'v';
+    if (votes && !points->vote)
+        return lli_fail(w->ctx, LL_ERR_USAGE, "--classifier votes needs the votes of the members, and these predictions have none");
+    if (w->costs && !points->probs.data)
+        return lli_fail(w->ctx, LL_ERR_USAGE, "--costs needs probabilities, and these predictions have none");
+    const int32_t *decided = votes ? points->vote : points->label;
+    if (w->costs) {
+        LLI_TRY(lli_scores_costs(&w->cost, w->ctx, w->costs, w->K));
+        LLI_TRY(lli_scores_decide(w->decision, w->ctx, &points->probs, w->cost));
+        w->out->cost = lli_scores_cost(w->decision, points->truth, points->n, w->cost, w->K);
+        decided = w->decision;
+    }
+    lli_outcome_mark_errors(w->wrong, decided, points);
+    for (int64_t i = 0; i < points->n; i++)
+        w->out->errors += w->wrong[i];
+    w->out->accuracy = (double)(points->n - w->out->errors) / (double)points->n;
+    return LL_OK;
+}
+
+static ll_status score(work *w) {
+    if (!w->points->probs.data)
+        return LL_OK;
+    lli_scores scores;
+    LLI_TRY(lli_scores_measure(&scores, w->ctx, &w->points->probs, w->points->truth));
+    if (scores.zeros)
+        lli_log(w->ctx, LL_LOG_WARNING, "%" PRId64 " of %" PRId64 " points give their true class the probability 0: the NLL is infinite", scores.zeros,
+                w->points->n);
+    w->out->nll = scores.nll;
+    w->out->brier = w->out->rules.compat[0] == 'b' ? scores.brier / (double)w->K : scores.brier;
+    return LL_OK;
+}
+
+/* sr speaks for the class of the largest mean probability, so calibration asks how often that class is right. */
+static void calibrate(work *w) {
+    const ll_evaluate_options *rules = &w->out->rules;
+    lli_calibration_edges edges = rules->edges[0] == 'l' ? LLI_CALIBRATION_LEFT : rules->edges[0] == 'r' ? LLI_CALIBRATION_RIGHT : LLI_CALIBRATION_MASS;
+    lli_outcome_mark_errors(w->mark, w->points->label, w->points);
+    lli_curve_clear(&w->curve);
+    lli_curve_add(&w->curve, w->points->confidence[LL_CONFIDENCE_SR], w->points->n, false, w->mark, false);
+    lli_curve_close(&w->curve);
+    w->out->bins = lli_calibration_measure(&w->out->ece, &w->out->mce, w->out->bin, &w->curve, rules->bins, edges, rules->compat[0] == 'b');
+}
+
+/* The numbers that rank by confidence c: for sr the tail, where it is known, because sr itself rounds to 1. */
+static const double *ranking(bool *falling, const ll_outcome *points, ll_confidence c, bool tails) {
+    *falling = tails && c == LL_CONFIDENCE_SR;
+    return *falling ? points->sr_tail : points->confidence[c];
+}
+
+static ll_status select_by(work *w, ll_confidence c) {
+    const uint8_t *mark = w->wrong;
+    bool brosse = w->out->rules.compat[0] == 'b', falling;
+    if (brosse && c == LL_CONFIDENCE_HQ) {
+        if (!w->points->vote)
+            return lli_fail(w->ctx, LL_ERR_USAGE, "--compat brosse measures hq by the votes of the members, and these predictions have none");
+        lli_outcome_mark_errors(w->mark, w->points->vote, w->points);
+        mark = w->mark;
+    }
+    const double *x = ranking(&falling, w->points, c, w->points->sr_tail != NULL);
+    lli_curve_clear(&w->curve);
+    lli_curve_add(&w->curve, x, w->points->n, falling, mark, false);
+    lli_curve_close(&w->curve);
+    lli_selective_measure(&w->out->selective[c], &w->curve, brosse);
+    return LL_OK;
+}
+
+static void detect_by(work *w, ll_confidence c) {
+    bool falling, tails = w->points->sr_tail && w->out_points->sr_tail;
+    lli_ood_aupr rule = w->out->rules.compat[0] == 'b' ? LLI_OOD_BARE : w->out->rules.aupr[0] == 't' ? LLI_OOD_TRAPEZOID : LLI_OOD_STEP;
+    lli_curve_clear(&w->curve);
+    const double *in = ranking(&falling, w->points, c, tails), *out = ranking(&falling, w->out_points, c, tails);
+    lli_curve_add(&w->curve, in, w->points->n, falling, NULL, false);
+    lli_curve_add(&w->curve, out, w->out_points->n, falling, NULL, true);
+    lli_curve_close(&w->curve);
+    lli_ood_measure(&w->out->ood[c], &w->curve, rule);
+}
+
+static ll_status measure_confidences(work *w) {
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        bool exists, exists_out;
+        LLI_TRY(lli_outcome_check_confidence(&exists, w->ctx, w->points, c, ""));
+        if (!exists)
+            continue;
+        LLI_TRY(select_by(w, c));
+        if (c == LL_CONFIDENCE_SR)
+            calibrate(w);
+        bool shown = c <= LL_CONFIDENCE_HQ || (c == LL_CONFIDENCE_MAXMIN && w->out->rules.compat[0] == 'b');
+        if (shown)
+            w->out->min_aurc = fmin(w->out->min_aurc, w->out->selective[c].aurc); /* fmin passes over NaN */
+        if (!w->out_points)
+            continue;
+        LLI_TRY(lli_outcome_check_confidence(&exists_out, w->ctx, w->out_points, c, " of the out-of-distribution points"));
+        if (exists_out)
+            detect_by(w, c);
+    }
+    return LL_OK;
+}
+
+static void evaluation_init(ll_evaluation *e, const ll_outcome *points, const ll_outcome *out_points, int64_t K) {
+    e->n = points->n;
+    e->classes = K;
+    e->accuracy = e->nll = e->brier = e->ece = e->mce = e->cost = e->min_aurc = e->base_rate = NAN;
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        e->selective[c] = (ll_selective){NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
+        e->ood[c] = (ll_ood){NAN, NAN, NAN, NAN};
+    }
+    if (!out_points)
+        return;
+    e->has_ood = true;
+    e->n_out = out_points->n;
+    e->base_rate = (double)points->n / (double)(points->n + out_points->n);
+}
+
+static ll_status check(ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points) {
+    LLI_TRY(lli_outcome_check_points(ctx, points));
+    LLI_TRY(lli_outcome_check_sr(ctx, points));
+    if (out_points && out_points->n <= 0)
+        return lli_fail(ctx, LL_ERR_DATA, "there is no out-of-distribution point");
+    return out_points ? lli_outcome_check_sr(ctx, out_points) : LL_OK;
+}
+
+ll_status lli_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
+                       const ll_evaluate_options *options, const ll_array *costs) {
+    ll_status status = LL_OK;
+    work w = {.ctx = ctx, .points = points, .out_points = out_points, .costs = costs};
+    LLI_DO(lli_memory_new(ctx, &w.out, 1, sizeof *w.out)); /* a failure leaves *evaluation as it was */
+    LLI_DO(options_read(&w.out->rules, ctx, options, costs != NULL));
+    LLI_DO(check(ctx, points, out_points));
+    w.K = points->probs.data ? points->probs.shape[1] : points->classes;
+    evaluation_init(w.out, points, out_points, w.K);
+    LLI_DO(lli_memory_new(ctx, &w.decision, points->n, sizeof *w.decision));
+    LLI_DO(lli_memory_new(ctx, &w.wrong, points->n, 1));
+    LLI_DO(lli_memory_new(ctx, &w.mark, points->n, 1));
+    LLI_DO(lli_curve_init(&w.curve, ctx, points->n + w.out->n_out));
+    LLI_DO(decide(&w));
+    LLI_DO(score(&w));
+    LLI_DO(measure_confidences(&w));
+    memcpy(evaluation, w.out, sizeof *evaluation);
+done:
+    lli_memory_free(w.out);
+    lli_memory_free(w.decision);
+    lli_memory_free(w.wrong);
+    lli_memory_free(w.mark);
+    lli_memory_free(w.cost);
+    lli_curve_release(&w.curve);
+    return status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums over points are compensated (the lost low part is kept and added at the end), so that the order of the points does not show. */
+#include "metrics/scores.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/pool.h"
+
+/* How far a probability may leave [0,1]: the rows of other programs sum to 1 only roughly. */
+static const double SLACK = 1e-3;
+
+enum { BLOCK = 256 }; /* rows per task */
+
+typedef struct total {
+    double sum, low;
+} total;
+
+static void total_add(total *t, double x) {
+    double sum = t->sum + x;
+    double big = fabs(t->sum) >= fabs(x) ? t->sum : x, small = fabs(t->sum) >= fabs(x) ? x : t->sum;
+    t->low += (big - sum) + small;
+    t->sum = sum;
+}
+
+static double total_mean(const total *t, int64_t n) {
+    return (t->sum + t->low) / (double)n;
+}
+
+/* p [K] as f64, checked. */
+static ll_status row_read(double *p, ll_context *ctx, const ll_array *probs, int64_t i) {
+    int64_t K = probs->shape[1];
+    lli_array_to_f64(p, probs, i * K, K);
+    for (int64_t k = 0; k < K; k++)
+        if (!(p[k] >= -SLACK && p[k] <= 1 + SLACK))
+            return lli_fail(ctx, LL_ERR_DATA, "probs has %g in row %" PRId64 ", class %" PRId64 "; expected a probability in [0,1]", p[k], i, k);
+    return LL_OK;
+}
+
+ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *probs, const int32_t *truth) {
+    ll_status status = LL_OK;
+    int64_t N = probs->shape[0], K = probs->shape[1];
+    total nll = {0}, brier = {0};
+    double *p = NULL; /* [K] */
+    *out = (lli_scores){0};
+    LLI_DO(lli_memory_new(ctx, &p, K, sizeof *p));
+    for (int64_t i = 0; i < N; i++) {
+        LLI_DO(row_read(p, ctx, probs, i));
+        double square = 0;
+        for (int64_t k = 0; k < K; k++) {
+            double gap = p[k] - (k == truth[i]);
+            square += gap * gap;
+        }
+        total_add(&brier, square);
+        if (p[truth[i]] > 0)
+            total_add(&nll, -log(p[truth[i]]));
+        else
+            out->zeros++;
+    }
+    out->brier = total_mean(&brier, N);
+    out->nll = out->zeros ? INFINITY : total_mean(&nll, N);
+done:
+    lli_memory_free(p);
+    return status;
+}
+
+ll_status lli_scores_costs(double **out, ll_context *ctx, const ll_array *costs, int64_t K) {
+    char text[LLI_ARRAY_TEXT];
+    *out = NULL;
+    if (costs->rank != 2 || costs->shape[0] != K || costs->shape[1] != K)
+        return lli_fail(ctx, LL_ERR_DATA, "the cost matrix is %s; expected [%" PRId64 ",%" PRId64 "]: one row per true class, one column per decision",
+                        lli_array_text(text, costs), K, K);
+    for (int64_t i = 0; i < K * K; i++)
+        if (!isfinite(lli_array_real(costs, i)))
+            return lli_fail(ctx, LL_ERR_DATA, "the cost matrix has %g in row %" PRId64 ", column %" PRId64 "; expected a finite number",
+                            lli_array_real(costs, i), i / K, i % K);
+    LLI_TRY(lli_memory_new(ctx, out, K * K, sizeof **out));
+    lli_array_to_f64(*out, costs, 0, K * K);
+    return LL_OK;
+}
+
+typedef struct decide_job {
+    int32_t *decision;
+    const ll_array *probs;
+    const double *costs;
+    double *space; /* [workers, 2 K]: probabilities, then expected costs */
+} decide_job;
+
+static ll_status decide_block(ll_context *ctx, void *arg, int64_t task, int worker) {
+    const decide_job *job = arg;
+    int64_t N = job->probs->shape[0], K = job->probs->shape[1];
+    double *p = job->space + 2 * K * worker, *expected = p + K;
+    LLI_TRY(lli_cancel_check(ctx));
+    for (int64_t i = task * BLOCK; i < LLI_MIN(N, (task + 1) * BLOCK); i++) {
+        LLI_TRY(row_read(p, ctx, job->probs, i));
+        for (int64_t j = 0; j < K; j++)
+            expected[j] = 0;
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t j = 0; j < K; j++)
+                expected[j] += p[k] * job->costs[k * K + j];
+        int64_t least = 0;
+        for (int64_t j = 1; j < K; j++)
+            if (expected[j] < expected[least])
+                least = j;
+        job->decision[i] = (int32_t)least;
+    }
+    return LL_OK;
+}
+
+ll_status lli_scores_decide(int32_t *decision, ll_context *ctx, const ll_array *probs, const double *costs) {
+    int64_t N = probs->shape[0], K = probs->shape[1];
+    decide_job job = {.decision = decision, .probs = probs, .costs = costs};
+    LLI_TRY(lli_memory_new(ctx, &job.space, 2 * K * lli_pool_workers(ctx), sizeof *job.space));
+    ll_status status = lli_pool_run(ctx, decide_block, &job, (N + BLOCK - 1) / BLOCK);
+    lli_memory_free(job.space);
+    return status;
+}
+
+double lli_scores_cost(const int32_t *decision, const int32_t *truth, int64_t n, const double *costs, int64_t K) {
+    total cost = {0};
+    for (int64_t i = 0; i < n; i++)
+        total_add(&cost, costs[truth[i] * K + decision[i]]);
+    return total_mean(&cost, n);
+}

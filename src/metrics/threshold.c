@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The cut of a confidence for a wanted risk or coverage. */
+#include "base/memory.h"
+#include "metrics/outcome.h"
+#include "metrics/selective.h"
+
+/* A cut is applied to the confidence itself, so points are grouped by it and not by the tail. */
+static ll_status threshold_curve(lli_curve *curve, ll_context *ctx, const ll_outcome *points, ll_confidence by) {
+    ll_status status = LL_OK;
+    uint8_t *wrong = NULL;
+    bool exists;
+    LLI_TRY(lli_outcome_check_points(ctx, points));
+    if ((unsigned)by >= LL_CONFIDENCE_COUNT)
+        return lli_fail(ctx, LL_ERR_USAGE, "there is no confidence number %d", (int)by);
+    LLI_TRY(lli_outcome_check_confidence(&exists, ctx, points, by, ""));
+    if (!exists)
+        return lli_fail(ctx, LL_ERR_USAGE, "these predictions have no confidence %s%s", ll_confidence_name(by),
+                        ll_confidence_needs_members(by) ? "; it needs at least two members" : "");
+    LLI_DO(lli_memory_new(ctx, &wrong, points->n, 1));
+    LLI_DO(lli_curve_init(curve, ctx, points->n));
+    lli_outcome_mark_errors(wrong, points->label, points);
+    lli_curve_add(curve, points->confidence[by], points->n, false, wrong, false);
+    lli_curve_close(curve);
+done:
+    lli_memory_free(wrong);
+    return status;
+}
+
+ll_status ll_threshold_at_risk(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double risk) {
+    lli_curve curve = {0};
+    if (!(risk >= 0 && risk <= 1))
+        return lli_fail(ctx, LL_ERR_USAGE, "the risk is %g; expected a number in [0,1]", risk);
+    ll_status status = threshold_curve(&curve, ctx, points, by);
+    if (status == LL_OK)
+        lli_selective_at_risk(out, &curve, risk);
+    lli_curve_release(&curve);
+    return status;
+}
+
+ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double coverage) {
+    lli_curve curve = {0};
+    if (!(coverage > 0 && coverage <= 1))
+        return lli_fail(ctx, LL_ERR_USAGE, "the coverage is %g; expected a number in (0,1]", coverage);
+    ll_status status = threshold_curve(&curve, ctx, points, by);
+    if (status == LL_OK)
+        lli_selective_at_coverage(out, &curve, coverage);
+    lli_curve_release(&curve);
+    return status;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* The keys are part of the interface of the command: they are documented and do not change. */
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "report/rules.h"
+
+static void number(lli_text *out, const char *key, double value) {
+    lli_text_add(out, "  \"%s\": ", key);
+    lli_text_json_number(out, value);
+    lli_text_add(out, ",\n");
+}
+
+/* {"sr": 0.1, "std": null, ...}: the member at `offset` of each of the structs of `size` bytes. */
+static void by_confidence(lli_text *out, const char *key, const void *structs /* [LL_CONFIDENCE_COUNT] */, size_t size, size_t offset) {
+    lli_text_add(out, "\"%s\": {", key);
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        double value;
+        memcpy(&value, (const char *)structs + (size_t)c * size + offset, sizeof value);
+        lli_text_add(out, "%s\"%s\": ", c ? ", " : "", ll_confidence_name(c));
+        lli_text_json_number(out, value);
+    }
+    lli_text_add(out, "}");
+}
+
+static void selective(lli_text *out, const char *key, const ll_evaluation *e, size_t offset) {
+    lli_text_add(out, "  ");
+    by_confidence(out, key, e->selective, sizeof(ll_selective), offset);
+    lli_text_add(out, ",\n");
+}
+
+static void bands(lli_text *out, const ll_evaluation *e) {
+    lli_text_add(out, "  \"aurc_band\": {");
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        const ll_selective *s = &e->selective[c];
+        lli_text_add(out, "%s\"%s\": ", c ? ", " : "", ll_confidence_name(c));
+        if (!s->ties) {
+            lli_text_add(out, "null");
+            continue;
+        }
+        lli_text_add(out, "{\"best\": ");
+        lli_text_json_number(out, s->best);
+        lli_text_add(out, ", \"expected\": ");
+        lli_text_json_number(out, s->expected);
+        lli_text_add(out, ", \"worst\": ");
+        lli_text_json_number(out, s->worst);
+        lli_text_add(out, "}");
+    }
+    lli_text_add(out, "},\n");
+}
+
+static void bins(lli_text *out, const ll_evaluation *e) {
+    lli_text_add(out, "  \"bins\": [");
+    for (int64_t j = 0; j < e->bins; j++) {
+        const ll_bin *bin = &e->bin[j];
+        lli_text_add(out, "%s\n    {\"lo\": ", j ? "," : "");
+        lli_text_json_number(out, bin->lo);
+        lli_text_add(out, ", \"hi\": ");
+        lli_text_json_number(out, bin->hi);
+        lli_text_add(out, ", \"n\": %" PRId64 ", \"accuracy\": ", bin->n);
+        lli_text_json_number(out, bin->accuracy);
+        lli_text_add(out, ", \"confidence\": ");
+        lli_text_json_number(out, bin->confidence);
+        lli_text_add(out, "}");
+    }
+    lli_text_add(out, "%s],\n", e->bins ? "\n  " : "");
+}
+
+static void ood(lli_text *out, const ll_evaluation *e) {
+    if (!e->has_ood) {
+        lli_text_add(out, "  \"ood\": null,\n");
+        return;
+    }
+    const struct {
+        const char *key;
+        size_t offset;
+    } rows[] = {{"auroc", offsetof(ll_ood, auroc)}, {"aupr_in", offsetof(ll_ood, aupr_in)}, {"aupr_out", offsetof(ll_ood, aupr_out)},
+                {"fpr95", offsetof(ll_ood, fpr95)}};
+    lli_text_add(out, "  \"ood\": {\n");
+    for (size_t i = 0; i < LLI_COUNT(rows); i++) {
+        lli_text_add(out, "    ");
+        by_confidence(out, rows[i].key, e->ood, sizeof(ll_ood), rows[i].offset);
+        lli_text_add(out, ",\n");
+    }
+    lli_text_add(out, "    \"n\": %" PRId64 ",\n    \"base_rate\": ", e->n_out);
+    lli_text_json_number(out, e->base_rate);
+    lli_text_add(out, "\n  },\n");
+}
+
+static void rules(lli_text *out, const ll_evaluation *e) {
+    bool first = true;
+    lli_text_add(out, "  \"rules\": {");
+    for (lli_rule rule = 0; rule < LLI_RULE_COUNT; rule++) {
+        if (!lli_rule_applies(rule, e))
+            continue;
+        lli_text sentence;
+        lli_text_init(&sentence, out->ctx);
+        lli_rule_text(&sentence, rule, e);
+        if (sentence.status != LL_OK)
+            out->status = sentence.status;
+        lli_text_add(out, "%s\n    \"%s\": ", first ? "" : ",", lli_rule_key(rule));
+        lli_text_json_string(out, sentence.data ? sentence.data : "");
+        lli_text_release(&sentence);
+        first = false;
+    }
+    lli_text_add(out, "\n  }\n");
+}
+
+void lli_json_evaluation(lli_text *out, const ll_evaluation *e) {
+    lli_text_add(out, "{\n  \"n\": %" PRId64 ",\n  \"errors\": %" PRId64 ",\n", e->n, e->errors);
+    if (e->classes > 0)
+        lli_text_add(out, "  \"classes\": %" PRId64 ",\n", e->classes);
+    number(out, "accuracy", e->accuracy);
+    number(out, "nll", e->nll);
+    number(out, "brier", e->brier);
+    number(out, "ece", e->ece);
+    number(out, "mce", e->mce);
+    if (lli_rule_applies(LLI_RULE_COST, e))
+        number(out, "cost", e->cost);
+    bins(out, e);
+    selective(out, "aurc", e, offsetof(ll_selective, aurc));
+    bands(out, e);
+    selective(out, "eaurc", e, offsetof(ll_selective, eaurc));
+    selective(out, "augrc", e, offsetof(ll_selective, augrc));
+    selective(out, "failure_auroc", e, offsetof(ll_selective, failure_auroc));
+    number(out, "min_aurc", e->min_aurc);
+    ood(out, e);
+    rules(out, e);
+    lli_text_add(out, "}\n");
+}

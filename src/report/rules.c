@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules in words. They follow the options in use, so that a number made another way says so. */
+#include "report/rules.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *key, *title;
+} names[LLI_RULE_COUNT] = {
+    [LLI_RULE_ACCURACY] = {"accuracy", "accuracy"},
+    [LLI_RULE_NLL] = {"nll", "NLL"},
+    [LLI_RULE_BRIER] = {"brier", "Brier"},
+    [LLI_RULE_ECE] = {"ece", "ECE"},
+    [LLI_RULE_MCE] = {"mce", "MCE"},
+    [LLI_RULE_AURC] = {"aurc", "AURC"},
+    [LLI_RULE_AURC_BAND] = {"aurc_band", "tie band"},
+    [LLI_RULE_EAURC] = {"eaurc", "E-AURC"},
+    [LLI_RULE_AUGRC] = {"augrc", "AUGRC"},
+    [LLI_RULE_FAILURE_AUROC] = {"failure_auroc", "failure AUROC"},
+    [LLI_RULE_MIN_AURC] = {"min_aurc", "min AURC"},
+    [LLI_RULE_COST] = {"cost", "cost"},
+    [LLI_RULE_AUROC] = {"auroc", "AUROC"},
+    [LLI_RULE_AUPR_IN] = {"aupr_in", "AUPR-in"},
+    [LLI_RULE_AUPR_OUT] = {"aupr_out", "AUPR-out"},
+    [LLI_RULE_FPR95] = {"fpr95", "FPR95"},
+    [LLI_RULE_BASE_RATE] = {"base_rate", "base rate"},
+};
+
+const char *lli_rule_key(lli_rule rule) {
+    return names[rule].key;
+}
+
+const char *lli_rule_title(lli_rule rule) {
+    return names[rule].title;
+}
+
+bool lli_rule_applies(lli_rule rule, const ll_evaluation *e) {
+    if (rule == LLI_RULE_COST)
+        return !isnan(e->cost);
+    return rule < LLI_RULE_AUROC || e->has_ood;
+}
+
+static bool is(const char *word, const char *value) {
+    return word && strcmp(word, value) == 0;
+}
+
+static const char *classifier(const ll_evaluation *e) {
+    if (!isnan(e->cost))
+        return "the class of least expected cost";
+    return is(e->rules.classifier, "votes") ? "argmax of the members' votes" : "argmax of the mean probability";
+}
+
+static void bins(lli_text *out, const ll_evaluation *e, bool brosse) {
+    if (is(e->rules.edges, "mass"))
+        lli_text_add(out, "at most %" PRId64 " bins of equally many points by sr, ties kept together", e->rules.bins);
+    else
+        lli_text_add(out, "%" PRId64 " equal-width bins %s", e->rules.bins,
+                     is(e->rules.edges, "right") ? "(a,b] of sr, the first closed at 0" : brosse ? "[a,b) of sr" : "[a,b) of sr, the last closed at 1");
+    lli_text_add(out, "%s", brosse ? ", points with sr = 1 in no bin" : "");
+}
+
+static const char *interpolation(const ll_evaluation *e, bool brosse) {
+    return brosse                             ? "trapezoids between thresholds, no anchor at recall 0"
+           : is(e->rules.aupr, "trapezoid") ? "trapezoids between thresholds, from recall 0 and precision 1"
+                                              : "average precision (step interpolation)";
+}
+
+void lli_rule_text(lli_text *out, lli_rule rule, const ll_evaluation *e) {
+    bool brosse = is(e->rules.compat, "brosse");
+    switch (rule) {
+    case LLI_RULE_ACCURACY: lli_text_add(out, "share of points whose decided class (%s) is the true one", classifier(e)); break;
+    case LLI_RULE_NLL: lli_text_add(out, "mean of -ln p(true class), in nats; infinite, null in JSON, if a true class has probability 0"); break;
+    case LLI_RULE_BRIER: lli_text_add(out, "mean over points of the sum over classes of (p - 1{true class})^2%s", brosse ? ", divided by K" : ""); break;
+    case LLI_RULE_ECE:
+        lli_text_add(out, "sum over bins of (share of points) x |accuracy of the most probable class - mean sr|; ");
+        bins(out, e, brosse);
+        break;
+    case LLI_RULE_MCE: lli_text_add(out, "largest |accuracy - mean sr| over the bins of ECE that hold a point"); break;
+    case LLI_RULE_AURC:
+        lli_text_add(out, "mean over points of the error rate among points of at least their confidence; %s",
+                     brosse ? "tied points in random order (expectation); hq with the errors of the votes" : "tied points share one value");
+        break;
+    case LLI_RULE_AURC_BAND: lli_text_add(out, "AURC for the best and worst order inside ties and its expectation over random orders"); break;
+    case LLI_RULE_EAURC: lli_text_add(out, "AURC minus the least AURC that this number of errors allows"); break;
+    case LLI_RULE_AUGRC: lli_text_add(out, "area under (accepted errors)/n over coverage, trapezoids between distinct confidences from (0,0)"); break;
+    case LLI_RULE_FAILURE_AUROC: lli_text_add(out, "chance that a right point (positive class) has more confidence than a wrong one, ties worth 1/2"); break;
+    case LLI_RULE_MIN_AURC: lli_text_add(out, "least AURC over sr, std, hq%s", brosse ? ", maxmin" : ""); break;
+    case LLI_RULE_COST: lli_text_add(out, "mean cost of the decisions, each the class of least expected cost"); break;
+    case LLI_RULE_AUROC: lli_text_add(out, "chance that an in-distribution point (positive class) has more confidence than an out one, ties worth 1/2"); break;
+    case LLI_RULE_AUPR_IN: lli_text_add(out, "area under precision over recall, in-distribution points positive; %s", interpolation(e, brosse)); break;
+    case LLI_RULE_AUPR_OUT: lli_text_add(out, "area under precision over recall, out-of-distribution points positive; %s", interpolation(e, brosse)); break;
+    case LLI_RULE_FPR95: lli_text_add(out, "share of out points accepted at the first threshold that accepts 95 %% of the in-distribution points (positive)"); break;
+    case LLI_RULE_BASE_RATE: lli_text_add(out, "share of in-distribution points: the AUPR-in of guessing"); break;
+    case LLI_RULE_COUNT: break;
+    }
+}

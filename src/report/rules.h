@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The rule that made each number, as a sentence: no metric is shown without it. */
+#ifndef LLI_REPORT_RULES_H
+#define LLI_REPORT_RULES_H
+
+#include "base/text.h"
+
+typedef enum lli_rule {
+    LLI_RULE_ACCURACY, LLI_RULE_NLL, LLI_RULE_BRIER, LLI_RULE_ECE, LLI_RULE_MCE, LLI_RULE_AURC, LLI_RULE_AURC_BAND, LLI_RULE_EAURC,
+    LLI_RULE_AUGRC, LLI_RULE_FAILURE_AUROC, LLI_RULE_MIN_AURC, LLI_RULE_COST, LLI_RULE_AUROC, LLI_RULE_AUPR_IN, LLI_RULE_AUPR_OUT,
+    LLI_RULE_FPR95, LLI_RULE_BASE_RATE, LLI_RULE_COUNT
+} lli_rule;
+
+const char *lli_rule_key(lli_rule rule);   /* "failure_auroc", as in JSON */
+const char *lli_rule_title(lli_rule rule); /* "failure AUROC", for people */
+bool lli_rule_applies(lli_rule rule, const ll_evaluation *evaluation); /* false: of costs or of out points that were not given */
+void lli_rule_text(lli_text *out, lli_rule rule, const ll_evaluation *evaluation);
+
+#endif

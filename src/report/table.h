@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of text cells, written as aligned plain text, Markdown or CSV. */
+#ifndef LLI_REPORT_TABLE_H
+#define LLI_REPORT_TABLE_H
+
+#include "base/text.h"
+
+enum { LLI_TABLE_COLUMNS_MAX = 24 };
+
+/* Cells come row by row; the first row is the heading. */
+typedef struct lli_table {
+    const char *align; /* one letter per column: l or r */
+    int columns;
+    int64_t cells;
+    lli_text text; /* all cells, each ended by NUL */
+} lli_table;
+
+void lli_table_init(lli_table *table, ll_context *ctx, const char *align);
+void lli_table_release(lli_table *table);
+void lli_table_cell(lli_table *table, const char *text);
+void lli_table_count(lli_table *table, int64_t count);
+/* As a person reads it: see lli_table_number_text. */
+void lli_table_number(lli_table *table, double x);
+/* Shortest decimal that reads back as x, for machines; empty where x is NaN. */
+void lli_table_exact(lli_table *table, double x);
+/* Adds the table to `out`; form is LL_TEXT_PLAIN, LL_TEXT_MARKDOWN or LL_TEXT_CSV. A failure is remembered in `out`. */
+void lli_table_write(const lli_table *table, lli_text *out, ll_text_form form);
+
+/* Five significant digits, no exponent from 1e-6 up: "0.0066580", "12345". NaN is "-", infinity "inf". */
+void lli_table_number_text(lli_text *out, double x);
+
+#endif
