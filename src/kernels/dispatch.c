@@ -1,31 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernels run here. */
+/* Which kernels run here. Levels are listed from the plainest to the fastest. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
 #include "kernels/levels.h"
 
-static const lli_kernels *const levels[] = {
-    &lli_kernels_ref,
-};
+#if defined(__x86_64__)
+#define LEVELS &lli_kernels_ref, &lli_kernels_base, &lli_kernels_v3
+#define NAMES "ref|base|v3"
+#else
+#define LEVELS &lli_kernels_ref, &lli_kernels_base
+#define NAMES "ref|base"
+#endif
+
+static const lli_kernels *const levels[] = {LEVELS};
+
+static bool supported(const lli_kernels *level) {
+#if defined(__x86_64__)
+    if (level == &lli_kernels_v3) /* every processor with these four has F16C and the rest of x86-64-v3 too */
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+#endif
+    return level != NULL;
+}
 
 const lli_kernels *lli_kernels_level(const char *name) {
     for (size_t i = 0; i < LLI_COUNT(levels); i++)
         if (strcmp(levels[i]->name, name) == 0)
-            return levels[i];
+            return supported(levels[i]) ? levels[i] : NULL;
     return NULL;
 }
 
 const char *lli_kernels_names(void) {
-    return "ref";
+    return NAMES;
 }
 
 const lli_kernels *lli_kernels_get(void) {
     const char *asked = getenv("LASTLAYER_ISA");
     if (asked && *asked)
         return lli_kernels_level(asked);
-    return levels[LLI_COUNT(levels) - 1];
+    size_t best = LLI_COUNT(levels) - 1;
+    while (!supported(levels[best]))
+        best--;
+    return levels[best];
 }
 
 const char *ll_isa(void) {

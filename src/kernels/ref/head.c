@@ -58,8 +58,10 @@ static double residual(float *logits, const int32_t *labels, int64_t n, int64_t 
         for (int64_t k = 1; k < K; k++)
             top = fmaxf(top, row[k]);
         float total = 0, correct = row[labels[i]] - top;
-        for (int64_t k = 0; k < K; k++)
+        for (int64_t k = 0; k < K; k++) {
+            total += isfinite(row[k] - top) ? 0 : NAN;
             total += row[k] = expf(row[k] - top);
+        }
         for (int64_t k = 0; k < K; k++)
             row[k] /= total;
         for (int64_t k = K; k < ldk; k++)

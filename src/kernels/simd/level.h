@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Every source of this folder is compiled once per level. The build defines LLI_LEVEL (base, v3), LLI_BYTES (of a vector) and, where the
+ * processor has it, LLI_FMA. LEVEL(logits) is then lli_logits_base or lli_logits_v3. */
+#ifndef LLI_KERNELS_SIMD_LEVEL_H
+#define LLI_KERNELS_SIMD_LEVEL_H
+
+#include "kernels/kernels.h"
+
+#define LEVEL_JOIN_(name, level) lli_##name##_##level
+#define LEVEL_JOIN(name, level) LEVEL_JOIN_(name, level)
+#define LEVEL(name) LEVEL_JOIN(name, LLI_LEVEL)
+
+void LEVEL(gather)(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);
+void LEVEL(mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
+void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
+double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk);
+void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld, int64_t ldk);
+void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
+void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
+void LEVEL(softmax)(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk);
+
+/* x[j] += noise * normal number first + j of the stream, j < count. x has room for a multiple of 16, first is a multiple of 16. */
+void LEVEL(add_noise)(float *x, lli_stream stream, int64_t first, int64_t count, float noise);
+
+#endif

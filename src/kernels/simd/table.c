@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of one level. */
+#include "kernels/levels.h"
+#include "kernels/simd/level.h"
+
+#define TEXT_(level) #level
+#define TEXT(level) TEXT_(level)
+
+const lli_kernels LEVEL(kernels) = {
+    .name = TEXT(LLI_LEVEL),
+    .gather = LEVEL(gather),
+    .mask = LEVEL(mask),
+    .logits = LEVEL(logits),
+    .residual = LEVEL(residual),
+    .update = LEVEL(update),
+    .gradient = LEVEL(gradient),
+    .normals = LEVEL(normals),
+    .softmax = LEVEL(softmax),
+};

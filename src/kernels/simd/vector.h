@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Vectors of one level in the compilers' own vector types, and the few operations they lack: fused multiply-add, the widening product,
+ * the square root, sums over lanes in a fixed order. The only file with intrinsics. */
+#ifndef LLI_KERNELS_SIMD_VECTOR_H
+#define LLI_KERNELS_SIMD_VECTOR_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL2 _Pragma("clang loop unroll_count(2)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL2 _Pragma("GCC unroll 2")
+#endif
+
+enum { W = LLI_BYTES / 4, H = LLI_BYTES / 8 }; /* floats and doubles in a vector */
+
+typedef float vf __attribute__((vector_size(LLI_BYTES)));
+typedef int32_t vi __attribute__((vector_size(LLI_BYTES)));
+typedef uint32_t vu __attribute__((vector_size(LLI_BYTES)));
+typedef double vd __attribute__((vector_size(LLI_BYTES)));
+typedef int64_t vl __attribute__((vector_size(LLI_BYTES)));
+typedef uint64_t vq __attribute__((vector_size(LLI_BYTES)));
+typedef float vh __attribute__((vector_size(LLI_BYTES / 2))); /* H floats */
+typedef float v4 __attribute__((vector_size(16)));
+
+/* As they lie in memory: no alignment beyond that of an element. */
+typedef float vf_memory __attribute__((vector_size(LLI_BYTES), aligned(4), may_alias));
+typedef double vd_memory __attribute__((vector_size(LLI_BYTES), aligned(8), may_alias));
+typedef float vh_memory __attribute__((vector_size(LLI_BYTES / 2), aligned(4), may_alias));
+typedef float v4_memory __attribute__((vector_size(16), aligned(4), may_alias));
+
+INLINE vf load(const float *x) {
+    return (vf)*(const vf_memory *)x;
+}
+
+INLINE void store(float *x, vf v) {
+    *(vf_memory *)x = (vf_memory)v;
+}
+
+INLINE vd load_d(const double *x) {
+    return (vd)*(const vd_memory *)x;
+}
+
+INLINE void store_d(double *x, vd v) {
+    *(vd_memory *)x = (vd_memory)v;
+}
+
+INLINE vd load_widened(const float *x) {
+    return __builtin_convertvector((vh)*(const vh_memory *)x, vd);
+}
+
+INLINE void store4(float *x, v4 v) {
+    *(v4_memory *)x = (v4_memory)v;
+}
+
+INLINE vf all(float x) {
+    return x - (vf){0};
+}
+
+INLINE vd all_d(double x) {
+    return x - (vd){0};
+}
+
+#if LLI_BYTES == 32
+#define LANES(type) ((type){0, 1, 2, 3, 4, 5, 6, 7})
+#define LANES_D(type) ((type){0, 1, 2, 3})
+#else
+#define LANES(type) ((type){0, 1, 2, 3})
+#define LANES_D(type) ((type){0, 1})
+#endif
+
+INLINE vf choose(vi mask, vf yes, vf no) {
+    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+}
+
+INLINE vd choose_d(vl mask, vd yes, vd no) {
+    return (vd)((mask & (vl)yes) | (~mask & (vl)no));
+}
+
+/* a * b + c: one rounding where the level has FMA, two where it has not. Never left to the compiler. */
+INLINE vf fma_f(vf a, vf b, vf c) {
+#if defined(LLI_FMA)
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINE vd fma_d(vd a, vd b, vd c) {
+#if defined(LLI_FMA)
+    return (vd)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* Product of the low 32 bits of each 64-bit lane; what stands above them is ignored. */
+INLINE vq multiply_low(vq a, vq b) {
+#if LLI_BYTES == 32
+    return (vq)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (vq)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+    return (a & 0xffffffffu) * (b & 0xffffffffu);
+#endif
+}
+
+INLINE vf square_root(vf x) {
+#if LLI_BYTES == 32
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined(__SSE2__)
+    return (vf)_mm_sqrt_ps((__m128)x);
+#else
+    for (int i = 0; i < W; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+
+INLINE vf larger(vf a, vf b) {
+    return choose(a > b, a, b);
+}
+
+/* Sums over lanes. First the halves of a wide vector, then (x0 + x2) + (x1 + x3): one order for one vector and for four at once. */
+INLINE v4 fold(vf x) {
+#if LLI_BYTES == 32
+    return __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);
+#else
+    return x;
+#endif
+}
+
+INLINE v4 sum_lanes4(vf a, vf b, vf c, vf d) {
+    v4 w = fold(a), x = fold(b), y = fold(c), z = fold(d);
+    v4 wx = __builtin_shufflevector(w, x, 0, 4, 1, 5) + __builtin_shufflevector(w, x, 2, 6, 3, 7);
+    v4 yz = __builtin_shufflevector(y, z, 0, 4, 1, 5) + __builtin_shufflevector(y, z, 2, 6, 3, 7);
+    return __builtin_shufflevector(wx, yz, 0, 1, 4, 5) + __builtin_shufflevector(wx, yz, 2, 3, 6, 7);
+}
+
+INLINE float sum_lanes(vf x) {
+    v4 w = fold(x);
+    return (w[0] + w[2]) + (w[1] + w[3]);
+}
+
+INLINE float largest_lane(vf x) {
+#if LLI_BYTES == 32
+    x = larger(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
+    x = larger(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
+    x = larger(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
+#else
+    x = larger(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
+    x = larger(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
+#endif
+    return x[0];
+}
+
+INLINE double sum_lanes_d(vd x) {
+#if LLI_BYTES == 32
+    return (x[0] + x[2]) + (x[1] + x[3]);
+#else
+    return x[0] + x[1];
+#endif
+}
+
+#endif
