@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a file whole: mapped where that is possible, otherwise read into memory. Knows nothing of what the bytes mean. */
+#include "formats/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+/* What comes through a pipe must fit in memory; an endless device must not fill it. */
+#define STREAM_MAX ((int64_t)1 << 30)
+
+static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char *path) {
+    unsigned char *bytes = NULL;
+    int64_t size = 0, capacity = 0;
+    ll_status status = LL_OK;
+    for (;;) {
+        if (size == capacity) {
+            int64_t grown = LLI_MAX(1 << 16, 2 * capacity);
+            LLI_DO(lli_memory_grow(ctx, &bytes, size, grown, 1));
+            capacity = grown;
+        }
+        ssize_t got = read(fd, bytes + size, (size_t)(capacity - size));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            status = lli_fail(ctx, LL_ERR_READ, "%s: cannot be read: %s", path, strerror(errno));
+            goto done;
+        }
+        if (got == 0)
+            break;
+        size += got;
+        if (size > STREAM_MAX) {
+            status = lli_fail(ctx, LL_ERR_READ, "%s: not a regular file, and more than 1 GiB comes out of it; save it as a file first", path);
+            goto done;
+        }
+    }
+    *out = (lli_file){.bytes = bytes, .size = (size_t)size};
+    bytes = NULL;
+done:
+    lli_memory_free(bytes);
+    return status;
+}
+
+static ll_status read_regular(lli_file *out, ll_context *ctx, int fd, const char *path, int64_t size) {
+    if (size == 0)
+        return LL_OK;
+    void *mapping = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping == MAP_FAILED)
+        return lli_fail(ctx, LL_ERR_READ, "%s: cannot be mapped into memory: %s", path, strerror(errno));
+    *out = (lli_file){.bytes = mapping, .size = (size_t)size, .mapped = true};
+    return LL_OK;
+}
+
+ll_status lli_file_read(lli_file *out, ll_context *ctx, const char *path) {
+    *out = (lli_file){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return lli_fail(ctx, LL_ERR_READ, "%s: cannot be opened: %s", path, strerror(errno));
+    struct stat st;
+    ll_status status = LL_OK;
+    if (fstat(fd, &st) != 0)
+        status = lli_fail(ctx, LL_ERR_READ, "%s: cannot be opened: %s", path, strerror(errno));
+    else if (S_ISDIR(st.st_mode))
+        status = lli_fail(ctx, LL_ERR_READ, "%s: is a folder; expected a file", path);
+    else if (S_ISREG(st.st_mode))
+        status = read_regular(out, ctx, fd, path, st.st_size);
+    else
+        status = read_stream(out, ctx, fd, path);
+    close(fd);
+    if (status == LL_OK && out->size == 0) {
+        lli_file_release(out);
+        status = lli_fail(ctx, LL_ERR_READ, "%s: is empty", path);
+    }
+    return status;
+}
+
+static void unmap(void *mapping, size_t bytes) {
+    munmap(mapping, bytes);
+}
+
+static void forget(void *block, size_t bytes) {
+    (void)bytes;
+    lli_memory_free(block);
+}
+
+void lli_file_release(lli_file *file) {
+    if (file->bytes)
+        (file->mapped ? unmap : forget)((void *)(uintptr_t)file->bytes, file->size);
+    *file = (lli_file){0};
+}
+
+void lli_file_give(lli_file *file, ll_bundle *bundle) {
+    bundle->mapping = (void *)(uintptr_t)file->bytes;
+    bundle->mapping_bytes = file->size;
+    bundle->unmap = file->mapped ? unmap : forget;
+    *file = (lli_file){0};
+}
+
+bool lli_file_same(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+bool lli_file_is_device(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Files as bytes. Reading maps the whole file; writing goes to a work file beside the target that takes its place in one step. */
+#ifndef LLI_FORMATS_FILE_H
+#define LLI_FORMATS_FILE_H
+
+#include "base/bundle.h"
+
+/* ---- reading ---- */
+
+typedef struct lli_file {
+    const unsigned char *bytes; /* at least one */
+    size_t size;
+    bool mapped; /* false: read into memory, because a pipe or device cannot be mapped */
+} lli_file;
+
+/* LL_ERR_READ when missing, empty, a folder or unreadable. A mapped file must not shrink while it is in use: that is a bus error. */
+ll_status lli_file_read(lli_file *out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+void lli_file_release(lli_file *file);
+/* From now on the bundle releases the bytes. */
+void lli_file_give(lli_file *file, ll_bundle *bundle);
+
+/* Both exist and are one file, through whatever links: an output that would replace its own input. */
+bool lli_file_same(const char *a, const char *b);
+/* Exists and is neither a regular file nor a folder: written directly, never replaced. */
+bool lli_file_is_device(const char *path);
+
+/* ---- writing ---- */
+
+/* The work file is TARGET + suffix, in the folder of what TARGET resolves to through symbolic links; a lock on it refuses a second
+ * writer. A target that exists and is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and
+ * commit copies its bytes. Every failure here is LL_ERR_WRITE and names the target. */
+typedef struct lli_outfile lli_outfile;
+
+typedef enum lli_outfile_mode {
+    LLI_OUTFILE_REPLACE, /* a work file left by a crash is overwritten; abandon removes it */
+    LLI_OUTFILE_NEW,     /* a work file that holds something is refused, so that nothing is lost; abandon keeps it */
+    LLI_OUTFILE_RESUME   /* a work file that exists is opened as it is; abandon keeps it */
+} lli_outfile_mode;
+
+/* *found (may be NULL): a work file with something in it was opened (LLI_OUTFILE_RESUME only). */
+ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, const char *target, const char *suffix,
+                           lli_outfile_mode mode) LL_CHECK_RESULT;
+ll_status lli_outfile_write_at(ll_context *ctx, lli_outfile *file, int64_t offset, const void *bytes, size_t count) LL_CHECK_RESULT;
+/* Fails if the file ends before. */
+ll_status lli_outfile_read_at(ll_context *ctx, lli_outfile *file, int64_t offset, void *bytes, size_t count) LL_CHECK_RESULT;
+ll_status lli_outfile_size(int64_t *out, ll_context *ctx, lli_outfile *file) LL_CHECK_RESULT;
+ll_status lli_outfile_truncate(ll_context *ctx, lli_outfile *file, int64_t size) LL_CHECK_RESULT;
+/* Whether abandon, or a commit that fails, leaves the work file behind. */
+void lli_outfile_keep(lli_outfile *file, bool keep);
+/* Flushes, renames over the target, flushes the folder. Frees `file`, also on failure; then the target is as it was. */
+ll_status lli_outfile_commit(ll_context *ctx, lli_outfile *file) LL_CHECK_RESULT;
+void lli_outfile_abandon(lli_outfile *file); /* NULL is fine */
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing a file so that its target is either the old one or the whole new one, whatever happens in between. Knows nothing of what the
+ * bytes mean. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "formats/file.h"
+
+struct lli_outfile {
+    char *target; /* with its symbolic links followed */
+    char *work;   /* NULL when the work file is nameless */
+    int fd;       /* of the work file */
+    int device;   /* where commit copies to, -1 for a regular target */
+    bool keep;
+};
+
+enum { LINKS_MAX = 40, COPY_BYTES = 1 << 16 };
+
+static ll_status fail_write(ll_context *ctx, const char *target, const char *what) {
+    return lli_fail(ctx, LL_ERR_WRITE, "%s: %s: %s", target, what, strerror(errno));
+}
+
+/* `name` beside `path`, or `name` itself when it is absolute. */
+static ll_status beside(char **out, ll_context *ctx, const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+    size_t folder = name[0] != '/' && slash ? (size_t)(slash - path) + 1 : 0, length = strlen(name);
+    LLI_TRY(lli_memory_new(ctx, out, (int64_t)(folder + length + 1), 1));
+    memcpy(*out, path, folder);
+    memcpy(*out + folder, name, length);
+    return LL_OK;
+}
+
+/* Follows the symbolic links of the last component; the last of them may point at nothing. */
+static ll_status follow(char **out, ll_context *ctx, const char *path) {
+    LLI_TRY(lli_memory_text(ctx, out, path));
+    for (int i = 0; i < LINKS_MAX; i++) {
+        char link[PATH_MAX], *next;
+        ssize_t length = readlink(*out, link, sizeof link - 1);
+        if (length < 0)
+            return LL_OK;
+        link[length] = 0;
+        ll_status status = beside(&next, ctx, *out, link);
+        lli_memory_free(*out);
+        *out = next;
+        LLI_TRY(status);
+    }
+    return lli_fail(ctx, LL_ERR_WRITE, "%s: too many symbolic links", path);
+}
+
+static bool same_inode(int fd, const char *path) {
+    struct stat here, there;
+    return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+static ll_status open_nameless(lli_outfile *file, ll_context *ctx) {
+    file->device = open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (file->device < 0)
+        return fail_write(ctx, file->target, "cannot be opened for writing");
+    const char *folder = getenv("TMPDIR");
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s/lastlayer-XXXXXX", folder && folder[0] ? folder : "/tmp");
+    if (length < 0 || length >= (int)sizeof path)
+        return lli_fail(ctx, LL_ERR_WRITE, "%s: the path in TMPDIR is too long", file->target);
+    file->fd = mkstemp(path);
+    if (file->fd < 0)
+        return fail_write(ctx, file->target, "no temporary file can be made for it");
+    unlink(path);
+    fcntl(file->fd, F_SETFD, FD_CLOEXEC);
+    return LL_OK;
+}
+
+/* False when another process holds the lock. A file system without locks counts as not held. */
+static bool lock(int fd) {
+    int locked;
+    do
+        locked = flock(fd, LOCK_EX | LOCK_NB);
+    while (locked != 0 && errno == EINTR);
+    return locked == 0 || errno != EWOULDBLOCK;
+}
+
+/* Opens and locks TARGET + suffix. Whoever held the lock before may have renamed or removed the file that was just opened: then the
+ * name stands for another file, or none, and the game starts again. */
+static ll_status open_beside(lli_outfile *file, ll_context *ctx, const char *suffix) {
+    size_t target = strlen(file->target), tail = strlen(suffix);
+    LLI_TRY(lli_memory_new(ctx, &file->work, (int64_t)(target + tail + 1), 1));
+    memcpy(file->work, file->target, target);
+    memcpy(file->work + target, suffix, tail);
+    for (;;) {
+        int fd = open(file->work, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+        if (fd < 0 && errno == ENOENT)
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: cannot be written: its folder does not exist", file->target);
+        if (fd < 0)
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: the work file %s cannot be opened: %s", file->target, file->work, strerror(errno));
+        struct stat st;
+        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+            close(fd);
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: %s is in the way; it is not a regular file", file->target, file->work);
+        }
+        if (!lock(fd)) {
+            close(fd);
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: another process is writing it (%s is locked)", file->target, file->work);
+        }
+        if (same_inode(fd, file->work)) {
+            file->fd = fd;
+            return LL_OK;
+        }
+        close(fd);
+    }
+}
+
+/* What the work file holds so far decides whether it is refused, cleared or resumed. A new file gets the mode of the one it replaces. */
+static ll_status settle(lli_outfile *file, bool *found, ll_context *ctx, lli_outfile_mode mode, const struct stat *old) {
+    struct stat st;
+    if (fstat(file->fd, &st) != 0)
+        return fail_write(ctx, file->target, "its work file cannot be read");
+    if (mode == LLI_OUTFILE_NEW && st.st_size > 0)
+        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; resume it, or remove it to start afresh", file->target, file->work);
+    if (mode == LLI_OUTFILE_RESUME)
+        *found = st.st_size > 0;
+    else if (ftruncate(file->fd, 0) != 0)
+        return fail_write(ctx, file->target, "its work file cannot be cleared");
+    if (old && fchmod(file->fd, old->st_mode & 0777) != 0)
+        return fail_write(ctx, file->target, "its work file cannot get the mode of the file it replaces");
+    return LL_OK;
+}
+
+ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, const char *target, const char *suffix, lli_outfile_mode mode) {
+    bool unused;
+    found = found ? found : &unused;
+    *found = false;
+    *out = NULL;
+    lli_outfile *file;
+    LLI_TRY(lli_memory_new(ctx, &file, 1, sizeof *file));
+    file->fd = file->device = -1;
+    file->keep = mode != LLI_OUTFILE_REPLACE;
+    struct stat st, end;
+    bool exists = stat(target, &st) == 0;
+    ll_status status = LL_OK;
+    if (!target[0])
+        status = lli_fail(ctx, LL_ERR_WRITE, "the name of the output is empty");
+    else if (exists && S_ISDIR(st.st_mode))
+        status = lli_fail(ctx, LL_ERR_WRITE, "%s: is a folder; expected the name of a file", target);
+    if (status != LL_OK)
+        goto done;
+    LLI_DO(follow(&file->target, ctx, target));
+    /* A link that does not lead back to what it stands for: /dev/stdout of a pipe, or of a file that was removed. */
+    bool strange = exists && (stat(file->target, &end) != 0 || end.st_dev != st.st_dev || end.st_ino != st.st_ino);
+    if (exists && (strange || !S_ISREG(st.st_mode))) {
+        lli_memory_free(file->target);
+        LLI_DO(lli_memory_text(ctx, &file->target, target));
+        LLI_DO(open_nameless(file, ctx));
+    } else if (exists && access(file->target, W_OK) != 0) {
+        status = fail_write(ctx, file->target, "cannot be replaced");
+        goto done;
+    } else {
+        LLI_DO(open_beside(file, ctx, suffix));
+        LLI_DO(settle(file, found, ctx, mode, exists ? &st : NULL));
+    }
+    *out = file;
+    file = NULL;
+done:
+    lli_outfile_abandon(file);
+    return status;
+}
+
+ll_status lli_outfile_write_at(ll_context *ctx, lli_outfile *file, int64_t offset, const void *bytes, size_t count) {
+    const char *p = bytes;
+    while (count > 0) {
+        ssize_t put = pwrite(file->fd, p, count, offset);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return fail_write(ctx, file->target, "cannot be written");
+        p += put;
+        offset += put;
+        count -= (size_t)put;
+    }
+    return LL_OK;
+}
+
+ll_status lli_outfile_read_at(ll_context *ctx, lli_outfile *file, int64_t offset, void *bytes, size_t count) {
+    char *p = bytes;
+    while (count > 0) {
+        ssize_t got = pread(file->fd, p, count, offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_write(ctx, file->target, "its work file cannot be read");
+        if (got == 0)
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: its work file ends at byte %lld, where more was expected", file->target, (long long)offset);
+        p += got;
+        offset += got;
+        count -= (size_t)got;
+    }
+    return LL_OK;
+}
+
+ll_status lli_outfile_size(int64_t *out, ll_context *ctx, lli_outfile *file) {
+    struct stat st;
+    if (fstat(file->fd, &st) != 0)
+        return fail_write(ctx, file->target, "its work file cannot be read");
+    *out = st.st_size;
+    return LL_OK;
+}
+
+ll_status lli_outfile_truncate(ll_context *ctx, lli_outfile *file, int64_t size) {
+    int result;
+    do
+        result = ftruncate(file->fd, size);
+    while (result != 0 && errno == EINTR);
+    return result == 0 ? LL_OK : fail_write(ctx, file->target, "cannot be written");
+}
+
+void lli_outfile_keep(lli_outfile *file, bool keep) {
+    file->keep = keep;
+}
+
+/* A file system that cannot flush (EINVAL, ENOTSUP) is no failure of the file. */
+static bool flush(int fd) {
+    int result;
+    do
+        result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || errno == EINVAL || errno == ENOTSUP;
+}
+
+static ll_status copy_to_device(ll_context *ctx, lli_outfile *file) {
+    char block[COPY_BYTES];
+    int64_t size = 0;
+    LLI_TRY(lli_outfile_size(&size, ctx, file));
+    for (int64_t offset = 0; offset < size;) {
+        size_t count = (size_t)LLI_MIN(size - offset, (int64_t)sizeof block);
+        LLI_TRY(lli_outfile_read_at(ctx, file, offset, block, count));
+        offset += (int64_t)count;
+        for (const char *p = block; count > 0;) {
+            ssize_t put = write(file->device, p, count);
+            if (put < 0 && errno == EINTR)
+                continue;
+            if (put < 0)
+                return fail_write(ctx, file->target, "cannot be written");
+            p += put;
+            count -= (size_t)put;
+        }
+    }
+    int closed = close(file->device);
+    file->device = -1;
+    return closed == 0 || errno == EINTR ? LL_OK : fail_write(ctx, file->target, "cannot be written");
+}
+
+static ll_status replace_target(ll_context *ctx, lli_outfile *file) {
+    char *folder;
+    LLI_TRY(beside(&folder, ctx, file->target, "."));
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    lli_memory_free(folder);
+    ll_status status = LL_OK;
+    if (!flush(file->fd)) {
+        status = fail_write(ctx, file->target, "cannot be flushed to disk");
+    } else if (rename(file->work, file->target) != 0) {
+        status = fail_write(ctx, file->target, "cannot be replaced");
+    } else {
+        lli_memory_free(file->work);
+        file->work = NULL; /* nothing is left to remove */
+    }
+    if (fd >= 0) { /* a folder that may be written but not read cannot be flushed; the file itself was */
+        flush(fd);
+        close(fd);
+    }
+    return status;
+}
+
+ll_status lli_outfile_commit(ll_context *ctx, lli_outfile *file) {
+    ll_status status = file->device >= 0 ? copy_to_device(ctx, file) : replace_target(ctx, file);
+    lli_outfile_abandon(file);
+    return status;
+}
+
+void lli_outfile_abandon(lli_outfile *file) {
+    if (!file)
+        return;
+    if (file->fd >= 0) {
+        if (file->work && !file->keep && same_inode(file->fd, file->work))
+            unlink(file->work);
+        close(file->fd);
+    }
+    if (file->device >= 0)
+        close(file->device);
+    lli_memory_free(file->work);
+    lli_memory_free(file->target);
+    lli_memory_free(file);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* What the sinks share: a file whose layout is known when it is opened, so that rows go straight to their place. */
+#ifndef LLI_FORMATS_SINK_H
+#define LLI_FORMATS_SINK_H
+
+#include "formats/file.h"
+#include "formats/format.h"
+
+typedef struct lli_sink_array {
+    char *name;
+    ll_array spec; /* data NULL */
+    int64_t rows, row_elements, row_bytes;
+    int64_t done;    /* rows written */
+    int64_t header;  /* npz: where its local header begins */
+    int64_t offset;  /* where its elements begin */
+    uint32_t crc;    /* npz: of header and elements so far */
+    char *pending;   /* csv: rows that wait for the other arrays */
+    int64_t capacity; /* csv: in rows */
+} lli_sink_array;
+
+typedef struct lli_sink_file lli_sink_file;
+struct lli_sink_file {
+    lli_sink base;
+    lli_outfile *file;
+    const char *path; /* copy, for messages */
+    lli_sink_array *arrays;
+    int64_t count;
+    bool big; /* byte order of the format */
+    bool checksums;
+    char *comment; /* npz: the metadata */
+    unsigned char *scratch;
+    int64_t emitted; /* csv: rows in the file */
+    int64_t end;     /* csv: bytes in the file */
+    ll_status (*write)(lli_sink_file *sink, ll_context *ctx, lli_sink_array *a, int64_t first_row, int64_t rows, const void *data);
+    ll_status (*finish)(lli_sink_file *sink, ll_context *ctx); /* after the last row; NULL if nothing is left to do */
+};
+
+enum { LLI_SINK_SCRATCH = 1 << 16 };
+
+/* The layouts: write what precedes the rows and set the offsets. */
+typedef ll_status lli_sink_layout(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta, int64_t meta_count);
+lli_sink_layout lli_sink_npy, lli_sink_npz, lli_sink_safetensors, lli_sink_idx, lli_sink_csv;
+
+enum { LLI_NPY_HEADER_MAX = 512 };
+ll_status lli_npy_writable(ll_context *ctx, const char *path, const lli_sink_array *a) LL_CHECK_RESULT; /* numpy has its type */
+/* The header of an .npy into `out`; returns its length, a multiple of 64. */
+size_t lli_npy_header_text(unsigned char out[LLI_NPY_HEADER_MAX], const ll_array *spec);
+
+#endif
