@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# Shortcuts. The build itself is meson's: see meson.build.
+.DEFAULT_GOAL := build/lastlayer
+PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
+
+.PHONY: build/lastlayer setup check demo install bench oracle fuzz clean
+
+build/lastlayer: build/build.ninja
+	@ninja -C build
+
+build/build.ninja:
+	@command -v meson >/dev/null && command -v ninja >/dev/null || { echo "meson and ninja are missing: run 'make setup' first" >&2; exit 1; }
+	@meson setup build
+
+setup:          ## install the Debian packages that are missing
+	@tools/setup build check demo
+
+check:          ## every test: unit, command, sanitizers, fuzzers
+	@tools/setup build check
+	@$(PYTHON) tools/check.py
+
+demo:           ## Fashion-MNIST, five methods, one table
+	@tools/setup build demo
+	@$(MAKE) --no-print-directory build/lastlayer
+	@tools/demo
+
+install: build/lastlayer
+	@meson install -C build
+
+fuzz:           ## a minute per reader
+	@tools/setup build check
+	@$(PYTHON) tools/check.py --fuzz 60
+
+oracle:         ## make the committed fixtures again and compare
+	@tools/setup build check oracle
+	@$(PYTHON) tools/oracle.py
+
+clean:
+	@rm -rf build build-* demo

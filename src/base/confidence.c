@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of the confidence functions. */
+#include "lastlayer.h"
+
+const char *ll_confidence_name(ll_confidence c) {
+    static const char *const names[] = {"sr", "std", "hq", "maxmin", "entropy", "mi", "margin"};
+    return c >= 0 && c < LL_CONFIDENCE_COUNT ? names[c] : "none";
+}
+
+bool ll_confidence_needs_members(ll_confidence c) {
+    return c == LL_CONFIDENCE_STD || c == LL_CONFIDENCE_HQ || c == LL_CONFIDENCE_MAXMIN || c == LL_CONFIDENCE_MI;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* The row source: features in memory or in a mapped file, in place. */
+#ifndef LLI_BASE_ROWS_H
+#define LLI_BASE_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct lli_rows {
+    const void *features; /* [N,D] */
+    bool half;            /* f16, else f32 */
+    int64_t N, D;
+} lli_rows;
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Ensembles in memory and as the arrays and metadata of a file. */
+#include "ensemble/ensemble.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+
+void lli_ensemble_plan_release(lli_ensemble_plan *plan) {
+    lli_memory_free(plan->weight);
+    plan->weight = NULL;
+    lli_provenance_release(&plan->provenance);
+}
+
+void ll_ensemble_free(ll_ensemble *e) {
+    if (!e)
+        return;
+    lli_ensemble_plan_release(&e->plan);
+    lli_memory_free(e->owned_W);
+    lli_memory_free(e->owned_b);
+    ll_bundle_free(e->held);
+    lli_memory_free(e);
+}
+
+ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) {
+    *out = NULL;
+    ll_ensemble *e = NULL;
+    ll_status status = lli_memory_new(ctx, &e, 1, sizeof *e);
+    if (status != LL_OK) {
+        lli_ensemble_plan_release(plan);
+        return status;
+    }
+    e->plan = *plan;
+    *plan = (lli_ensemble_plan){0};
+    int64_t floats;
+    if (!lli_multiply(&floats, e->plan.K, e->plan.D) || !lli_multiply(&floats, floats, e->plan.stored))
+        LLI_DO(lli_fail(ctx, LL_ERR_MEMORY, "an ensemble of %" PRId64 " members of %" PRId64 " classes and %" PRId64 " features is too large",
+                        e->plan.stored, e->plan.K, e->plan.D));
+    LLI_DO(lli_memory_new(ctx, &e->owned_W, floats, sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &e->owned_b, e->plan.stored * e->plan.K, sizeof(float)));
+    e->W = e->owned_W;
+    e->b = e->owned_b;
+    *out = e;
+    e = NULL;
+done:
+    ll_ensemble_free(e);
+    return status;
+}
+
+void lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS], const lli_ensemble_plan *plan) {
+    out[0] = (ll_named_array){"W", ll_array_view(NULL, LL_DTYPE_F32, 3, (int64_t[]){plan->stored, plan->K, plan->D})};
+    out[1] = (ll_named_array){"b", ll_array_view(NULL, LL_DTYPE_F32, 2, (int64_t[]){plan->stored, plan->K})};
+    out[2] = (ll_named_array){"weight", ll_array_view(plan->weight, LL_DTYPE_F64, 1, &plan->S)};
+}
+
+/* The array `name` with this type and rank, or a sentence. */
+static ll_status find_array(ll_context *ctx, ll_array *out, const ll_bundle *bundle, const char *path, const char *name, ll_dtype dtype, int rank) {
+    int64_t i = ll_bundle_find(bundle, name);
+    if (i < 0)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: it has no array %s", path, name);
+    *out = ll_bundle_array(bundle, i);
+    char text[LLI_ARRAY_TEXT];
+    if (out->dtype != dtype || out->rank != rank)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array %s is %s; expected %s with %d axes", path, name, lli_array_text(text, out), ll_dtype_name(dtype), rank);
+    return LL_OK;
+}
+
+/* A whole decimal number in the metadata. */
+static ll_status find_number(ll_context *ctx, uint64_t *out, const ll_bundle *bundle, const char *path, const char *key, uint64_t most) {
+    const char *text = lli_bundle_meta(bundle, key);
+    uint64_t value = 0;
+    bool ok = text && *text;
+    for (const char *p = text; ok && *p; p++)
+        ok = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(value, 10, &value) && !__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value);
+    if (!ok || value > most)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry %s is %s; expected a whole number up to %" PRIu64, path, key, text ? text : "missing", most);
+    *out = value;
+    return LL_OK;
+}
+
+static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char *path) {
+    const lli_ensemble_plan *p = &e->plan;
+    double total = 0;
+    for (int64_t s = 0; s < p->S; s++) {
+        if (!(p->weight[s] >= 0) || !isfinite(p->weight[s]))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the weight of member %" PRId64 " is %g; expected a finite number of at least 0", path, s, p->weight[s]);
+        total += p->weight[s];
+    }
+    if (!(total > 0))
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the weights of the members are all zero", path);
+    for (int64_t i = 0; i < p->stored * p->K * p->D; i++)
+        if (!isfinite(e->W[i]))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: W holds a value that is not finite in member %" PRId64, path, i / (p->K * p->D));
+    for (int64_t i = 0; i < p->stored * p->K; i++)
+        if (!isfinite(e->b[i]))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: b holds a value that is not finite in member %" PRId64, path, i / p->K);
+    return LL_OK;
+}
+
+static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
+    lli_ensemble_plan *p = &e->plan;
+    ll_array W, b, weight;
+    LLI_TRY(find_array(ctx, &W, bundle, path, "W", LL_DTYPE_F32, 3));
+    LLI_TRY(find_array(ctx, &b, bundle, path, "b", LL_DTYPE_F32, 2));
+    LLI_TRY(find_array(ctx, &weight, bundle, path, "weight", LL_DTYPE_F64, 1));
+    for (int64_t i = 0; i < bundle->meta_count; i++)
+        LLI_TRY(lli_provenance_add(ctx, &p->provenance, bundle->meta[i].key, bundle->meta[i].value));
+    p->method = lli_provenance_get(&p->provenance, "method");
+    if (!p->method)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: its metadata name no method", path);
+    p->S = weight.shape[0];
+    p->stored = W.shape[0];
+    p->K = W.shape[1];
+    p->D = W.shape[2];
+    if (strcmp(p->method, "dropout") == 0) {
+        uint64_t drop16;
+        LLI_TRY(find_number(ctx, &drop16, bundle, path, "drop16", 65535));
+        LLI_TRY(find_number(ctx, &p->seed, bundle, path, "seed", UINT64_MAX));
+        p->drop16 = (uint32_t)drop16;
+        if (p->drop16 == 0)
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry drop16 is 0; expected 1 to 65535", path);
+    }
+    int64_t stored = p->drop16 ? 1 : p->S;
+    if (p->S < 1 || p->S > (1 << 24) || p->K < 2 || p->D < 1 || p->stored != stored || b.shape[0] != stored || b.shape[1] != p->K)
+        return lli_fail(ctx, LL_ERR_FORMAT,
+                        "%s: W [%" PRId64 ",%" PRId64 ",%" PRId64 "], b [%" PRId64 ",%" PRId64 "] and weight [%" PRId64 "] do not fit together", path, W.shape[0],
+                        W.shape[1], W.shape[2], b.shape[0], b.shape[1], weight.shape[0]);
+    LLI_TRY(lli_memory_new(ctx, &p->weight, p->S, sizeof(double)));
+    lli_array_to_f64(p->weight, &weight, 0, p->S);
+    e->W = W.data;
+    e->b = b.data;
+    return check_values(ctx, e, path);
+}
+
+ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) {
+    *out = NULL;
+    ll_ensemble *e;
+    LLI_TRY(lli_memory_new(ctx, &e, 1, sizeof *e));
+    ll_status status = fill_from(ctx, e, bundle, path);
+    if (status != LL_OK) {
+        ll_ensemble_free(e);
+        return status;
+    }
+    e->held = bundle;
+    *out = e;
+    return LL_OK;
+}
+
+int64_t ll_ensemble_samples(const ll_ensemble *e) {
+    return e->plan.S;
+}
+
+int64_t ll_ensemble_classes(const ll_ensemble *e) {
+    return e->plan.K;
+}
+
+int64_t ll_ensemble_features(const ll_ensemble *e) {
+    return e->plan.D;
+}
+
+const char *ll_ensemble_method(const ll_ensemble *e) {
+    return e->plan.method;
+}
+
+ll_array ll_ensemble_weight_view(const ll_ensemble *e) {
+    return ll_array_view(e->W, LL_DTYPE_F32, 3, (int64_t[]){e->plan.stored, e->plan.K, e->plan.D});
+}
+
+ll_array ll_ensemble_bias_view(const ll_ensemble *e) {
+    return ll_array_view(e->b, LL_DTYPE_F32, 2, (int64_t[]){e->plan.stored, e->plan.K});
+}

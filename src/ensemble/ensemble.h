@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* S members: stored parameters, or one parameter vector and the masks that make members of it. */
+#ifndef LLI_ENSEMBLE_ENSEMBLE_H
+#define LLI_ENSEMBLE_ENSEMBLE_H
+
+#include "base/bundle.h"
+#include "base/text.h"
+
+/* The provenance record: what decides the numbers, and nothing else. Key-value pairs in a fixed order. */
+typedef struct lli_provenance {
+    ll_meta *pairs;
+    int64_t count, capacity;
+} lli_provenance;
+
+ll_status lli_provenance_add(ll_context *ctx, lli_provenance *p, const char *key, const char *value) LL_CHECK_RESULT;
+const char *lli_provenance_get(const lli_provenance *p, const char *key); /* NULL if absent */
+void lli_provenance_release(lli_provenance *p);
+
+/* What is known of an ensemble before its first member exists. */
+typedef struct lli_ensemble_plan {
+    const char *method;
+    int64_t S, K, D;
+    int64_t stored;     /* parameter vectors kept: S, or 1 for dropout */
+    uint32_t drop16;    /* dropout rate in 2^-16; 0 = members are stored */
+    uint64_t seed;      /* of the masks */
+    double *weight;     /* [S] */
+    lli_provenance provenance;
+} lli_ensemble_plan;
+
+void lli_ensemble_plan_release(lli_ensemble_plan *plan);
+
+struct ll_ensemble {
+    lli_ensemble_plan plan;
+    const float *W;   /* [stored,K,D] */
+    const float *b;   /* [stored,K] */
+    float *owned_W, *owned_b; /* NULL when the views point into a file */
+    ll_bundle *held;
+};
+
+/* Takes the plan over (also on failure) and allocates room for its members. */
+ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) LL_CHECK_RESULT;
+/* From a file's arrays and metadata; takes the bundle over on success. */
+ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
+
+/* The arrays of the file format: W [stored,K,D] f32, b [stored,K] f32, weight [S] f64. */
+enum { LLI_ENSEMBLE_ARRAYS = 3 };
+void lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS], const lli_ensemble_plan *plan);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels of this process, or the sentence that says why there are none. */
+#ifndef LLI_KERNELS_REQUIRE_H
+#define LLI_KERNELS_REQUIRE_H
+
+#include "base/context.h"
+#include "kernels/kernels.h"
+
+static inline ll_status lli_kernels_require(ll_context *ctx, const lli_kernels **out) {
+    *out = lli_kernels_get();
+    if (*out)
+        return LL_OK;
+    return lli_fail(ctx, LL_ERR_USAGE, "LASTLAYER_ISA names kernels that this processor or build does not have; known are %s", lli_kernels_names());
+}
+
+#endif

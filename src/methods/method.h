@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* A method turns (model, dataset, theta*) into members. One file each, one row in table.c. */
+#ifndef LLI_METHODS_METHOD_H
+#define LLI_METHODS_METHOD_H
+
+#include "base/meter.h"
+#include "ensemble/store.h"
+#include "model/model.h"
+#include "train/chain.h"
+
+/* One run of one method, all options resolved. */
+typedef struct lli_fit {
+    const struct lli_method *method;
+    ll_fit_options options;
+    const lli_model *model;
+    const ll_dataset *data;
+    const float *start;  /* theta* [model->floats] */
+    lli_store *store;
+    lli_meter *meter;
+    int workers;
+    lli_chain **chains;  /* [workers] */
+    float **tensors;     /* [workers] room for the tensors of one member, one after the other */
+} lli_fit;
+
+typedef struct lli_method {
+    ll_method_info info;
+    const char *uses;    /* the options it reads: " lr batch-size ... " */
+    int64_t (*stored)(const ll_fit_options *options);  /* parameter vectors it keeps */
+    int64_t (*tasks)(const lli_fit *fit);              /* independent pieces of work */
+    int64_t (*steps)(const lli_fit *fit);              /* in all, for progress */
+    ll_status (*run)(ll_context *ctx, lli_fit *fit, int64_t task, int worker);
+} lli_method;
+
+extern const lli_method lli_method_point, lli_method_sgd, lli_method_sgld, lli_method_bootstrap, lli_method_dropout;
+
+const lli_method *lli_method_find(const char *name); /* NULL if there is none */
+
+/* Options with every default of the method and the data filled in; a note tells lr when it was chosen. */
+ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data) LL_CHECK_RESULT;
+
+/* What the options say about the ensemble to come: shape, weights, provenance. `head_hash`, `gradient_norm` describe theta*. */
+ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data, const lli_model *model,
+                       const char *head_hash, double gradient_norm) LL_CHECK_RESULT;
+
+/* Workspaces of a run; `fit` then holds everything its tasks need. */
+ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *options, const lli_model *model, const ll_dataset *data, const float *start,
+                       lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
+void lli_fit_release(lli_fit *fit);
+ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
+ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT; /* all tasks, in parallel */
+
+/* A dropout rate as the masks use it: rounded to 2^-16, never 0 or 1. */
+uint32_t lli_fit_drop16(double p);
+
+/* For the methods: chain options, saving, the schedule of samples. */
+lli_chain_options lli_fit_chain_options(const lli_fit *fit, int64_t member);
+ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
+ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, const lli_chain *chain) LL_CHECK_RESULT;
+ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, lli_chain *chain) LL_CHECK_RESULT;
+
+/* sgd and sgld are one chain with thinning; they differ in the noise. */
+ll_status lli_method_run_chain(ll_context *ctx, lli_fit *fit, bool noise, int worker) LL_CHECK_RESULT;
+int64_t lli_method_chain_steps(const lli_fit *fit);
+int64_t lli_method_one(const lli_fit *fit);
+int64_t lli_method_stored_all(const ll_fit_options *options);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The softmax head: p(k|z) = softmax(W z + b)_k. docs/math/model.md */
+#ifndef LLI_MODEL_HEAD_H
+#define LLI_MODEL_HEAD_H
+
+#include "base/context.h"
+#include "base/hash.h"
+#include "model/model.h"
+
+struct ll_head {
+    int64_t K, D;
+    float *W;             /* [K,D] */
+    float *b;             /* [K] */
+    double gradient_norm; /* NaN unless solved for */
+    char hash[LLI_HASH_TEXT];
+};
+
+/* Zeros; fill W and b, then lli_head_seal. */
+ll_status lli_head_alloc(ll_head **out, ll_context *ctx, int64_t K, int64_t D) LL_CHECK_RESULT;
+ll_status lli_head_seal(ll_context *ctx, ll_head *head) LL_CHECK_RESULT; /* refuses NaN and infinities, takes the hash */
+
+/* The head as a trainable model: tensors W [K,D] and b [K]; theta is [K,ld], see kernels/kernels.h. */
+ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) LL_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* All methods side by side on one split: every independent piece of every method is one task of one parallel run. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "methods/method.h"
+#include "metrics/evaluate.h"
+#include "pipeline/fit.h"
+#include "predict/predictions.h"
+#include "predict/predictor.h"
+
+enum { METHODS_MAX = 8 };
+
+ll_compare_options ll_compare_options_default(void) {
+    return (ll_compare_options){.struct_size = sizeof(ll_compare_options), .risk = 0.01, .fit = ll_fit_options_default()};
+}
+
+typedef struct entry {
+    ll_fit_options options;
+    ll_ensemble *ensemble;
+    lli_store_memory store;
+    lli_fit fit;
+    int64_t tasks;
+    double *seconds;     /* [tasks] */
+    ll_status *outcomes; /* [tasks] */
+} entry;
+
+typedef struct comparison {
+    entry entries[METHODS_MAX];
+    size_t count;
+    int64_t tasks;
+    int64_t *order;  /* [tasks] entry of each task */
+    int64_t *number; /* [tasks] its number there */
+} comparison;
+
+static ll_status entry_init(ll_context *ctx, entry *e, const lli_start *start, const ll_dataset *train, const ll_fit_options *given, const char *method,
+                            lli_meter *meter) {
+    ll_fit_options options = *given;
+    options.method = method;
+    LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train));
+    lli_ensemble_plan plan = {0};
+    LLI_TRY(lli_start_plan(ctx, &plan, start, &e->options, train));
+    LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
+    lli_store_memory_init(&e->store, e->ensemble);
+    LLI_TRY(lli_fit_init(ctx, &e->fit, &e->options, &start->model, train, start->theta, &e->store.store, meter));
+    e->tasks = e->fit.method->tasks(&e->fit);
+    LLI_TRY(lli_memory_new(ctx, &e->seconds, e->tasks, sizeof *e->seconds));
+    return lli_memory_new(ctx, &e->outcomes, e->tasks, sizeof *e->outcomes);
+}
+
+static void entry_release(entry *e) {
+    lli_fit_release(&e->fit);
+    ll_ensemble_free(e->ensemble);
+    lli_memory_free(e->seconds);
+    lli_memory_free(e->outcomes);
+}
+
+/* Long single chains first, so that the many short tasks fill the gaps at the end. */
+static ll_status order_tasks(ll_context *ctx, comparison *c) {
+    for (size_t i = 0; i < c->count; i++)
+        c->tasks += c->entries[i].tasks;
+    LLI_TRY(lli_memory_new(ctx, &c->order, c->tasks, sizeof *c->order));
+    LLI_TRY(lli_memory_new(ctx, &c->number, c->tasks, sizeof *c->number));
+    int64_t at = 0;
+    for (int several = 0; several < 2; several++)
+        for (size_t i = 0; i < c->count; i++)
+            for (int64_t t = 0; (c->entries[i].tasks > 1) == several && t < c->entries[i].tasks; t++) {
+                c->order[at] = (int64_t)i;
+                c->number[at++] = t;
+            }
+    return LL_OK;
+}
+
+static ll_status run_task(ll_context *ctx, void *arg, int64_t task, int worker) {
+    comparison *c = arg;
+    entry *e = &c->entries[c->order[task]];
+    int64_t number = c->number[task];
+    double begin = lli_clock_seconds();
+    ll_status status = lli_fit_task(ctx, &e->fit, number, worker);
+    e->seconds[number] = lli_clock_seconds() - begin;
+    e->outcomes[number] = status;
+    return status == LL_ERR_DIVERGED ? LL_OK : status; /* a finding, not a failure: the others go on */
+}
+
+/* The outcome of a stream, kept in memory. */
+static ll_status keep(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block) {
+    (void)ctx;
+    ll_predictions *p = arg;
+    memcpy(p->label + first, block->label, (size_t)n * sizeof *p->label);
+    memcpy(p->vote + first, block->vote, (size_t)n * sizeof *p->vote);
+    memcpy(p->sr_tail + first, block->sr_tail, (size_t)n * sizeof *p->sr_tail);
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        if (p->confidence[c])
+            memcpy(p->confidence[c] + first, block->confidence[c], (size_t)n * sizeof(double));
+    int64_t K = p->view.classes;
+    for (int64_t i = 0; i < n * K; i++)
+        p->probs[first * K + i] = (double)block->probs[i];
+    return LL_OK;
+}
+
+static ll_status predictions_room(ll_context *ctx, ll_predictions **out, const ll_ensemble *e, const ll_dataset *test) {
+    int64_t N = test->rows.N, K = e->plan.K;
+    LLI_TRY(lli_predictions_alloc(out, ctx, N, K));
+    ll_predictions *p = *out;
+    LLI_TRY(lli_memory_new(ctx, &p->vote, N, sizeof *p->vote));
+    LLI_TRY(lli_memory_new(ctx, &p->sr_tail, N, sizeof *p->sr_tail));
+    LLI_TRY(lli_memory_new(ctx, &p->probs, N * K, sizeof *p->probs));
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        if (e->plan.S > 1 || !ll_confidence_needs_members((ll_confidence)c)) {
+            LLI_TRY(lli_memory_new(ctx, &p->confidence[c], N, sizeof(double)));
+            p->view.confidence[c] = p->confidence[c];
+        }
+    p->view.vote = p->vote;
+    p->view.sr_tail = p->sr_tail;
+    p->view.truth = test->labels;
+    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){N, K});
+    return LL_OK;
+}
+
+static ll_status judge(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, double risk) {
+    ll_predictions *p = NULL;
+    ll_status status;
+    double begin = lli_clock_seconds();
+    const lli_predict_request request = {.probs = true, .block = 256};
+    lli_predict_totals totals = {0};
+    LLI_DO(predictions_room(ctx, &p, e->ensemble, test));
+    LLI_DO(lli_predict_stream(ctx, e->ensemble, test, &request, &totals, keep, p));
+    row->seconds_predict = lli_clock_seconds() - begin;
+    LLI_DO(lli_evaluate(&row->evaluation, ctx, &p->view, NULL, NULL, NULL));
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        if (p->view.confidence[c])
+            LLI_DO(ll_threshold_at_risk(&row->threshold[c], ctx, &p->view, (ll_confidence)c, risk));
+done:
+    ll_predictions_free(p);
+    return status;
+}
+
+static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_compare_options *o) {
+    if (o->struct_size != sizeof *o)
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_compare_options has %zu bytes where %zu were expected: start from ll_compare_options_default()", o->struct_size, sizeof *o);
+    if (!(o->risk >= 0 && o->risk <= 1))
+        return lli_fail(ctx, LL_ERR_USAGE, "--risk is %g; expected a number in [0,1]", o->risk);
+    if (!test->labels)
+        return lli_fail(ctx, LL_ERR_DATA, "the test rows have no labels to compare with");
+    if (test->rows.D != train->rows.D)
+        return lli_fail(ctx, LL_ERR_DATA, "the test features have %lld columns and the training features %lld", (long long)test->rows.D, (long long)train->rows.D);
+    return LL_OK;
+}
+
+ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head, const ll_compare_options *options) {
+    ll_compare_options defaults = ll_compare_options_default();
+    if (!options)
+        options = &defaults;
+    LLI_TRY(check(ctx, train, test, options));
+    lli_start start = {0};
+    lli_meter meter;
+    comparison *c;
+    LLI_TRY(lli_memory_new(ctx, &c, 1, sizeof *c));
+    ll_status status;
+    LLI_DO(lli_start_init(ctx, &start, train, head, options->fit.prior_precision));
+    if (test->K > start.head->K)
+        LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1, (long long)start.head->K));
+    ll_fit_options shared = options->fit;
+    shared.method = "sgd";
+    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train));
+    ll_fit_options each = options->fit;
+    each.lr = shared.lr; /* chosen, and told, once */
+    int64_t steps = 0;
+    for (c->count = 0; c->count < LLI_MIN(ll_method_count(), METHODS_MAX); c->count++) {
+        entry *e = &c->entries[c->count];
+        LLI_DO(entry_init(ctx, e, &start, train, &each, ll_method_get(c->count).name, &meter));
+        steps += e->fit.method->steps(&e->fit);
+    }
+    LLI_DO(order_tasks(ctx, c));
+    lli_meter_init(&meter, "fitting", steps);
+    LLI_DO(lli_pool_run(ctx, run_task, c, c->tasks));
+    for (size_t i = 0; i < c->count; i++) {
+        entry *e = &c->entries[i];
+        rows[i] = (ll_compare_row){.method = e->fit.method->info.name, .samples = e->options.samples};
+        for (int64_t t = 0; t < e->tasks; t++) {
+            rows[i].seconds_fit += e->seconds[t];
+            rows[i].diverged = rows[i].diverged || e->outcomes[t] == LL_ERR_DIVERGED;
+        }
+        if (!rows[i].diverged)
+            LLI_DO(judge(ctx, &rows[i], e, test, options->risk));
+    }
+done:
+    for (size_t i = 0; i < LLI_COUNT(c->entries); i++)
+        entry_release(&c->entries[i]);
+    lli_memory_free(c->order);
+    lli_memory_free(c->number);
+    lli_memory_free(c);
+    lli_start_release(&start);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Data sets from files. */
+#include "data/dataset.h"
+
+ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels, int64_t classes) {
+    *out = NULL;
+    static const char *const feature_names[] = {"features", "x", NULL}, *const label_names[] = {"labels", "y", NULL};
+    ll_bundle *held[2] = {NULL, NULL};
+    ll_array x, y;
+    ll_status status;
+    LLI_DO(ll_array_read(&held[0], &x, ctx, features, feature_names));
+    if (labels)
+        LLI_DO(ll_array_read(&held[1], &y, ctx, labels, label_names));
+    LLI_DO(lli_dataset_make(out, ctx, x, labels ? &y : NULL, classes, features, labels));
+    (*out)->held[0] = held[0];
+    (*out)->held[1] = held[1];
+    return LL_OK;
+done:
+    ll_bundle_free(held[0]);
+    ll_bundle_free(held[1]);
+    return status;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Predictions from files, and their evaluation with a cost matrix from a file. */
+#include "metrics/evaluate.h"
+#include "predict/predictions.h"
+
+static const char *const label_names[] = {"labels", "truth", "y", NULL};
+
+ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char *path, const char *labels) {
+    *out = NULL;
+    ll_bundle *bundle = NULL, *held = NULL;
+    ll_predictions *p = NULL;
+    ll_array y;
+    ll_status status;
+    LLI_DO(ll_bundle_read(&bundle, ctx, path));
+    LLI_DO(lli_predictions_from_bundle(&p, ctx, bundle, path));
+    bundle = NULL;
+    if (labels) {
+        LLI_DO(ll_array_read(&held, &y, ctx, labels, label_names));
+        LLI_DO(lli_predictions_set_truth(ctx, p, labels, y));
+    }
+    *out = p;
+    p = NULL;
+done:
+    ll_predictions_free(p);
+    ll_bundle_free(bundle);
+    ll_bundle_free(held);
+    return status;
+}
+
+ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits, const char *labels) {
+    *out = NULL;
+    static const char *const output_names[] = {"probs", "logits", NULL};
+    ll_bundle *held[2] = {NULL, NULL};
+    ll_array x, y;
+    ll_status status;
+    LLI_DO(ll_array_read(&held[0], &x, ctx, outputs, output_names));
+    if (labels)
+        LLI_DO(ll_array_read(&held[1], &y, ctx, labels, label_names));
+    LLI_DO(ll_predictions_new(out, ctx, x, logits, labels ? &y : NULL));
+done:
+    ll_bundle_free(held[0]);
+    ll_bundle_free(held[1]);
+    return status;
+}
+
+ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points, const ll_evaluate_options *options) {
+    ll_bundle *held = NULL;
+    ll_array costs;
+    ll_status status;
+    bool given = options && options->costs;
+    if (given)
+        LLI_DO(ll_array_read(&held, &costs, ctx, options->costs, (const char *const[]){"costs", NULL}));
+    LLI_DO(lli_evaluate(evaluation, ctx, points, out_points, options, given ? &costs : NULL));
+done:
+    ll_bundle_free(held);
+    return status;
+}

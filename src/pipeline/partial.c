@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* PATH.partial: members by offset, a journal behind them. */
+#include "pipeline/partial.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "formats/safetensors.h"
+
+enum { SLOT_HEAD = 128 };
+
+typedef struct slot_head {
+    uint64_t sequence; /* 0 = empty */
+    lli_checkpoint state;
+    char hash[LLI_HASH_TEXT];
+} slot_head;
+
+_Static_assert(sizeof(slot_head) <= SLOT_HEAD, "the head of a slot fits its room");
+
+struct lli_partial {
+    lli_store store;
+    lli_outfile *file;
+    char *path;
+    bool found;      /* an interrupted run is there */
+    int64_t K, D, stored, floats;
+    int64_t offsets[LLI_ENSEMBLE_ARRAYS], end;
+    int64_t records; /* where the hashes of members begin */
+    int64_t slots;   /* where the checkpoints begin */
+    bool *kept;      /* [stored] members of the interrupted run that are whole */
+    uint64_t sequence;
+    double checkpoint_time, checkpoint_cost;
+};
+
+static uint64_t short_hash(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
+    lli_hash hash;
+    char text[LLI_HASH_TEXT];
+    lli_hash_init(&hash);
+    lli_hash_add(&hash, a, a_bytes);
+    lli_hash_add(&hash, b, b_bytes);
+    lli_hash_text(&hash, text);
+    uint64_t value;
+    memcpy(&value, text, sizeof value); /* eight hexadecimal digits: never 0 */
+    return value;
+}
+
+static size_t weight_bytes(const lli_partial *p) {
+    return (size_t)(p->K * p->D) * sizeof(float);
+}
+
+static size_t bias_bytes(const lli_partial *p) {
+    return (size_t)p->K * sizeof(float);
+}
+
+static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *W, const float *b) {
+    lli_partial *p = (lli_partial *)store;
+    LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[0] + member * (int64_t)weight_bytes(p), W, weight_bytes(p)));
+    LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[1] + member * (int64_t)bias_bytes(p), b, bias_bytes(p)));
+    uint64_t record = short_hash(W, weight_bytes(p), b, bias_bytes(p));
+    return lli_outfile_write_at(ctx, p->file, p->records + 8 * member, &record, sizeof record);
+}
+
+static bool has(lli_store *store, int64_t member) {
+    const lli_partial *p = (lli_partial *)store;
+    return p->kept && p->kept[member];
+}
+
+static void hash_slot(char out[LLI_HASH_TEXT], uint64_t sequence, const lli_checkpoint *state, const float *theta, int64_t floats) {
+    lli_hash hash;
+    lli_hash_init(&hash);
+    lli_hash_add(&hash, &sequence, sizeof sequence);
+    lli_hash_add(&hash, state, sizeof *state);
+    lli_hash_add(&hash, theta, (size_t)floats * sizeof *theta);
+    lli_hash_text(&hash, out);
+}
+
+static int64_t slot_offset(const lli_partial *p, uint64_t sequence) {
+    return p->slots + (int64_t)(sequence % 2) * (SLOT_HEAD + p->floats * (int64_t)sizeof(float));
+}
+
+static ll_status checkpoint(lli_store *store, ll_context *ctx, const lli_checkpoint *state, const float *theta, int64_t floats) {
+    lli_partial *p = (lli_partial *)store;
+    double now = lli_clock_seconds();
+    if (now - p->checkpoint_time < LLI_MAX(0.5, 20 * p->checkpoint_cost))
+        return LL_OK;
+    slot_head head = {.sequence = p->sequence + 1, .state = *state};
+    hash_slot(head.hash, head.sequence, state, theta, floats);
+    int64_t at = slot_offset(p, head.sequence);
+    LLI_TRY(lli_outfile_write_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)floats * sizeof *theta));
+    LLI_TRY(lli_outfile_write_at(ctx, p->file, at, &head, sizeof head));
+    p->sequence = head.sequence;
+    p->checkpoint_time = lli_clock_seconds();
+    p->checkpoint_cost = p->checkpoint_time - now;
+    return LL_OK;
+}
+
+/* Reads one slot; *whole = its hash fits. */
+static ll_status read_slot(ll_context *ctx, lli_partial *p, uint64_t parity, slot_head *head, float *theta, bool *whole) {
+    int64_t at = slot_offset(p, parity);
+    LLI_TRY(lli_outfile_read_at(ctx, p->file, at, head, sizeof *head));
+    LLI_TRY(lli_outfile_read_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)p->floats * sizeof *theta));
+    char hash[LLI_HASH_TEXT];
+    hash_slot(hash, head->sequence, &head->state, theta, p->floats);
+    *whole = head->sequence > 0 && memcmp(hash, head->hash, sizeof hash) == 0;
+    return LL_OK;
+}
+
+static ll_status restore(lli_store *store, ll_context *ctx, lli_checkpoint *state, float *theta, int64_t floats, bool *found) {
+    lli_partial *p = (lli_partial *)store;
+    *found = false;
+    if (!p->found)
+        return LL_OK;
+    float *other;
+    LLI_TRY(lli_memory_new(ctx, &other, floats, sizeof *other));
+    ll_status status;
+    for (uint64_t parity = 0; parity < 2; parity++) {
+        slot_head head;
+        bool whole;
+        LLI_DO(read_slot(ctx, p, parity, &head, other, &whole));
+        if (!whole || head.sequence <= p->sequence)
+            continue;
+        *found = true;
+        p->sequence = head.sequence;
+        *state = head.state;
+        memcpy(theta, other, (size_t)floats * sizeof *theta);
+    }
+done:
+    lli_memory_free(other);
+    return status;
+}
+
+ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, bool resume) {
+    static const lli_store_ops ops = {save, has, checkpoint, restore};
+    *out = NULL;
+    lli_partial *p;
+    LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
+    p->store.ops = &ops;
+    ll_status status;
+    LLI_DO(lli_memory_text(ctx, &p->path, path));
+    LLI_DO(lli_outfile_open(&p->file, &p->found, ctx, path, ".partial", resume ? LLI_OUTFILE_RESUME : LLI_OUTFILE_NEW));
+    *out = p;
+    p = NULL;
+done:
+    if (p)
+        lli_partial_abandon(ctx, p, status);
+    return status;
+}
+
+lli_store *lli_partial_store(lli_partial *p) {
+    return &p->store;
+}
+
+/* The interrupted run must have begun with the very same header: same options, data, version. */
+static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text *header, int64_t size) {
+    char *old = NULL;
+    int64_t have;
+    LLI_TRY(lli_outfile_size(&have, ctx, p->file));
+    bool same = have >= size;
+    if (same) {
+        LLI_TRY(lli_memory_new(ctx, &old, header->length, 1));
+        ll_status status = lli_outfile_read_at(ctx, p->file, 0, old, (size_t)header->length);
+        same = status == LL_OK && memcmp(old, header->data, (size_t)header->length) == 0;
+        lli_memory_free(old);
+        LLI_TRY(status);
+    }
+    if (same)
+        return LL_OK;
+    return lli_fail(ctx, LL_ERR_USAGE,
+                    "%s.partial was begun with other options, other data or another version, so it cannot be continued; use the same ones, or delete it to start over",
+                    p->path);
+}
+
+/* Which members of the interrupted run are whole? */
+static ll_status find_kept(ll_context *ctx, lli_partial *p) {
+    float *W = NULL, *b = NULL;
+    uint64_t *records = NULL;
+    ll_status status;
+    LLI_DO(lli_memory_new(ctx, &records, p->stored, sizeof *records));
+    LLI_DO(lli_memory_new(ctx, &W, p->K * p->D, sizeof *W));
+    LLI_DO(lli_memory_new(ctx, &b, p->K, sizeof *b));
+    LLI_DO(lli_outfile_read_at(ctx, p->file, p->records, records, (size_t)p->stored * sizeof *records));
+    for (int64_t i = 0; i < p->stored; i++) {
+        if (!records[i])
+            continue;
+        LLI_DO(lli_outfile_read_at(ctx, p->file, p->offsets[0] + i * (int64_t)weight_bytes(p), W, weight_bytes(p)));
+        LLI_DO(lli_outfile_read_at(ctx, p->file, p->offsets[1] + i * (int64_t)bias_bytes(p), b, bias_bytes(p)));
+        p->kept[i] = records[i] == short_hash(W, weight_bytes(p), b, bias_bytes(p));
+    }
+done:
+    lli_memory_free(W);
+    lli_memory_free(b);
+    lli_memory_free(records);
+    return status;
+}
+
+ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, int64_t floats) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS];
+    lli_ensemble_arrays(arrays, plan);
+    p->K = plan->K;
+    p->D = plan->D;
+    p->stored = plan->stored;
+    p->floats = floats;
+    p->checkpoint_time = lli_clock_seconds();
+    lli_text header;
+    lli_text_init(&header, ctx);
+    ll_status status;
+    LLI_DO(lli_safetensors_header(&header, p->offsets, &p->end, ctx, arrays, LLI_ENSEMBLE_ARRAYS, plan->provenance.pairs, plan->provenance.count));
+    p->records = (p->end + 63) / 64 * 64;
+    p->slots = (p->records + 8 * p->stored + 63) / 64 * 64;
+    int64_t size = p->slots + 2 * (SLOT_HEAD + floats * (int64_t)sizeof(float));
+    LLI_DO(lli_memory_new(ctx, &p->kept, p->stored, sizeof *p->kept));
+    if (p->found) {
+        LLI_DO(check_same_run(ctx, p, &header, size));
+        LLI_DO(find_kept(ctx, p));
+        goto done;
+    }
+    /* The size first, the header last: a file with its header has all its room. */
+    LLI_DO(lli_outfile_truncate(ctx, p->file, size));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[2], plan->weight, (size_t)plan->S * sizeof(double)));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, 0, header.data, (size_t)header.length));
+done:
+    lli_text_release(&header);
+    return status;
+}
+
+static void release(lli_partial *p) {
+    lli_memory_free(p->path);
+    lli_memory_free(p->kept);
+    lli_memory_free(p);
+}
+
+ll_status lli_partial_commit(ll_context *ctx, lli_partial *p) {
+    lli_outfile_keep(p->file, true);
+    ll_status status = lli_outfile_truncate(ctx, p->file, p->end);
+    if (status == LL_OK)
+        status = lli_outfile_commit(ctx, p->file);
+    else
+        lli_outfile_abandon(p->file);
+    release(p);
+    return status;
+}
+
+/* Is there anything in the file that a resume could use? */
+static bool reached(ll_context *ctx, lli_partial *p) {
+    for (int64_t i = 0; p->records && i < p->stored; i++) {
+        uint64_t record = 0;
+        if (lli_outfile_read_at(ctx, p->file, p->records + 8 * i, &record, sizeof record) != LL_OK)
+            return false;
+        if (record)
+            return true;
+    }
+    return p->sequence > 0;
+}
+
+void lli_partial_abandon(ll_context *ctx, lli_partial *p, ll_status why) {
+    if (p->file) {
+        ll_context quiet; /* the sentence of the failure that led here stays */
+        lli_context_child(&quiet, ctx);
+        lli_outfile_keep(p->file, why != LL_ERR_DIVERGED && (p->found || reached(&quiet, p)));
+        lli_outfile_abandon(p->file);
+    }
+    release(p);
+}

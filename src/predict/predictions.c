@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* Predictions from someone else's outputs, and from the arrays of a predictions file. */
+#include "predict/predictions.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "predict/moments.h"
+
+ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, int64_t n, int64_t K) {
+    *out = NULL;
+    ll_predictions *p;
+    LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
+    ll_status status;
+    p->view.n = n;
+    p->view.classes = K;
+    LLI_DO(lli_memory_new(ctx, &p->label, n, sizeof(int32_t)));
+    p->view.label = p->label;
+    *out = p;
+    p = NULL;
+done:
+    ll_predictions_free(p);
+    return status;
+}
+
+void ll_predictions_free(ll_predictions *p) {
+    if (!p)
+        return;
+    void *blocks[] = {p->label, p->vote, p->truth, p->sr_tail, p->probs};
+    for (size_t i = 0; i < LLI_COUNT(blocks); i++)
+        lli_memory_free(blocks[i]);
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        lli_memory_free(p->confidence[c]);
+    ll_bundle_free(p->held[0]);
+    ll_bundle_free(p->held[1]);
+    lli_memory_free(p);
+}
+
+ll_outcome ll_predictions_view(const ll_predictions *p) {
+    return p->view;
+}
+
+ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const char *name, ll_array labels) {
+    int32_t *truth;
+    int64_t largest;
+    LLI_TRY(lli_dataset_labels(ctx, &truth, &largest, name, labels, p->view.n, p->view.classes));
+    lli_memory_free(p->truth);
+    p->truth = truth;
+    p->view.truth = truth;
+    return LL_OK;
+}
+
+/* One member's row of outputs, checked. */
+static ll_status check_row(ll_context *ctx, const double *row, int64_t K, bool logits, int64_t member, int64_t i) {
+    double sum = 0, least = 0;
+    for (int64_t k = 0; k < K; k++) {
+        if (!isfinite(row[k]))
+            return lli_fail(ctx, LL_ERR_DATA, "the outputs hold %s at row %" PRId64 ", class %" PRId64 "; every value must be finite",
+                            isnan(row[k]) ? "NaN" : "an infinite value", i, k);
+        sum += row[k];
+        least = fmin(least, row[k]);
+    }
+    if (!logits && (least < 0 || fabs(sum - 1) > 1e-3))
+        return lli_fail(ctx, LL_ERR_DATA, "row %" PRId64 " of member %" PRId64 " %s %g, so these are not probabilities; if they are logits, use --logits", i, member,
+                        least < 0 ? "holds" : "sums to", least < 0 ? least : sum);
+    return LL_OK;
+}
+
+/* r, top and entropy of a row of probabilities as given: r = p. */
+static void row_of_probs(double *r, int32_t *top, double *entropy, const double *row, int64_t K) {
+    *top = 0;
+    *entropy = 0;
+    for (int64_t k = 0; k < K; k++) {
+        r[k] = row[k];
+        if (row[k] > row[*top])
+            *top = (int32_t)k;
+        if (row[k] > 0)
+            *entropy -= row[k] * log(row[k]);
+    }
+}
+
+/* The same for logits in f64, carried from 1: see kernels.h, softmax. */
+static void row_of_logits(double *r, int32_t *top, double *entropy, const double *row, int64_t K) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < K; k++)
+        if (row[k] > row[best])
+            best = k;
+    double others = 0;
+    for (int64_t k = 0; k < K; k++)
+        if (k != best)
+            others += r[k] = exp(row[k] - row[best]);
+    double total = 1 + others, tail = others / total, h = -(1 - tail) * log1p(-tail);
+    for (int64_t k = 0; k < K; k++)
+        if (k != best) {
+            r[k] /= total;
+            h -= r[k] > 0 ? r[k] * log(r[k]) : 0;
+        }
+    r[best] = -tail;
+    *top = (int32_t)best;
+    *entropy = h;
+}
+
+typedef struct shape {
+    int64_t S, N, K;
+} shape;
+
+static ll_status shape_of(ll_context *ctx, shape *out, const ll_array *outputs) {
+    char text[LLI_ARRAY_TEXT];
+    bool members = outputs->rank == 3;
+    if (outputs->rank != 2 && !members)
+        return lli_fail(ctx, LL_ERR_DATA, "the outputs are %s; expected [N,K], or [S,N,K] for members", lli_array_text(text, outputs));
+    *out = (shape){members ? outputs->shape[0] : 1, outputs->shape[members], outputs->shape[members + 1]};
+    if (!lli_array_is_real(outputs->dtype))
+        return lli_fail(ctx, LL_ERR_DATA, "the outputs are %s; expected real numbers", lli_array_text(text, outputs));
+    if (out->S < 1 || out->N < 1 || out->K < 2)
+        return lli_fail(ctx, LL_ERR_DATA, "the outputs are %s; expected at least one row and two classes", lli_array_text(text, outputs));
+    return LL_OK;
+}
+
+static ll_status run_row(ll_context *ctx, ll_prediction *out, lli_moments *m, double *row, double *r, const ll_array *outputs, shape sh, bool logits, int64_t i) {
+    lli_moments_clear(m, 1);
+    for (int64_t s = 0; s < sh.S; s++) {
+        int32_t top;
+        double entropy;
+        lli_array_to_f64(row, outputs, (s * sh.N + i) * sh.K, sh.K);
+        LLI_TRY(check_row(ctx, row, sh.K, logits, s, i));
+        (logits ? row_of_logits : row_of_probs)(r, &top, &entropy, row, sh.K);
+        lli_moments_add(m, 1, r, &top, &entropy, 1);
+    }
+    lli_moments_finish(out, i, m, 1);
+    return LL_OK;
+}
+
+static ll_status fill(ll_context *ctx, ll_predictions *p, const ll_array *outputs, shape sh, bool logits) {
+    lli_moments m = {0};
+    double *row = NULL, *r = NULL;
+    ll_status status;
+    LLI_DO(lli_moments_init(ctx, &m, 1, sh.K, logits));
+    LLI_DO(lli_memory_new(ctx, &row, sh.K, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &r, sh.K, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &p->vote, sh.N, sizeof(int32_t)));
+    LLI_DO(lli_memory_new(ctx, &p->probs, sh.N * sh.K, sizeof(double)));
+    if (logits)
+        LLI_DO(lli_memory_new(ctx, &p->sr_tail, sh.N, sizeof(double)));
+    ll_prediction out = {.label = p->label, .vote = p->vote, .sr_tail = p->sr_tail};
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        if (sh.S == 1 && ll_confidence_needs_members((ll_confidence)c))
+            continue;
+        LLI_DO(lli_memory_new(ctx, &p->confidence[c], sh.N, sizeof(double)));
+        out.confidence[c] = p->confidence[c];
+        p->view.confidence[c] = p->confidence[c];
+    }
+    for (int64_t i = 0; i < sh.N; i++) {
+        LLI_DO(lli_cancel_check(ctx));
+        LLI_DO(run_row(ctx, &out, &m, row, r, outputs, sh, logits, i));
+        for (int64_t k = 0; k < sh.K; k++)
+            p->probs[i * sh.K + k] = lli_moments_mean(&m, 0, k);
+        lli_progress(ctx, "reading outputs", (double)(i + 1), (double)sh.N);
+    }
+    p->view.vote = p->vote;
+    p->view.sr_tail = p->sr_tail;
+    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){sh.N, sh.K});
+done:
+    lli_moments_release(&m);
+    lli_memory_free(row);
+    lli_memory_free(r);
+    return status;
+}
+
+ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits, const ll_array *labels) {
+    *out = NULL;
+    shape sh = {0, 0, 0};
+    LLI_TRY(shape_of(ctx, &sh, &outputs));
+    ll_predictions *p = NULL;
+    ll_status status;
+    LLI_DO(lli_predictions_alloc(&p, ctx, sh.N, sh.K));
+    if (labels)
+        LLI_DO(lli_predictions_set_truth(ctx, p, "labels", *labels));
+    LLI_DO(fill(ctx, p, &outputs, sh, logits));
+    *out = p;
+    p = NULL;
+done:
+    ll_predictions_free(p);
+    return status;
+}
+
+/* Copies a [n] array of class numbers below K. */
+static ll_status copy_classes(ll_context *ctx, int32_t **out, const ll_bundle *bundle, const char *path, const char *name, int64_t n, int64_t K) {
+    int64_t at = ll_bundle_find(bundle, name), largest;
+    if (at < 0)
+        return LL_OK;
+    lli_text where;
+    lli_text_init(&where, ctx);
+    lli_text_add(&where, "%s:%s", path, name);
+    ll_status status = where.status != LL_OK ? where.status : lli_dataset_labels(ctx, out, &largest, where.data, ll_bundle_array(bundle, at), n, K);
+    lli_text_release(&where);
+    return status;
+}
+
+static ll_status copy_reals(ll_context *ctx, double **out, const ll_bundle *bundle, const char *path, const char *name, int64_t n) {
+    int64_t at = ll_bundle_find(bundle, name);
+    if (at < 0)
+        return LL_OK;
+    ll_array a = ll_bundle_array(bundle, at);
+    char text[LLI_ARRAY_TEXT];
+    if (lli_array_count(&a) != n || a.rank < 1)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s is %s; expected [%" PRId64 "]", path, name, lli_array_text(text, &a), n);
+    LLI_TRY(lli_memory_new(ctx, out, n, sizeof(double)));
+    lli_array_to_f64(*out, &a, 0, n);
+    for (int64_t i = 0; i < n; i++)
+        if (isnan((*out)[i]))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s holds NaN at row %" PRId64, path, name, i);
+    return LL_OK;
+}
+
+static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_bundle *bundle, const char *path) {
+    ll_outcome *v = &p->view;
+    int64_t n = v->n, probs = ll_bundle_find(bundle, "probs");
+    if (probs >= 0) {
+        char text[LLI_ARRAY_TEXT];
+        v->probs = ll_bundle_array(bundle, probs);
+        if (v->probs.rank != 2 || v->probs.shape[0] != n || v->probs.shape[1] < 2 || !lli_array_is_real(v->probs.dtype))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the array probs is %s; expected [%" PRId64 ",K] reals", path, lli_array_text(text, &v->probs), n);
+        v->classes = v->probs.shape[1];
+    }
+    LLI_TRY(copy_classes(ctx, &p->label, bundle, path, "label", n, v->classes));
+    LLI_TRY(copy_classes(ctx, &p->vote, bundle, path, "vote", n, v->classes));
+    LLI_TRY(copy_classes(ctx, &p->truth, bundle, path, "truth", n, v->classes));
+    LLI_TRY(copy_reals(ctx, &p->sr_tail, bundle, path, "sr_tail", n));
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        LLI_TRY(copy_reals(ctx, &p->confidence[c], bundle, path, ll_confidence_name((ll_confidence)c), n));
+        v->confidence[c] = p->confidence[c];
+    }
+    v->label = p->label;
+    v->vote = p->vote;
+    v->truth = p->truth;
+    v->sr_tail = p->sr_tail;
+    return LL_OK;
+}
+
+ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path) {
+    *out = NULL;
+    int64_t at = ll_bundle_find(bundle, "label");
+    ll_array label = at >= 0 ? ll_bundle_array(bundle, at) : (ll_array){0};
+    if (at < 0 || label.rank < 1 || label.shape[0] < 1)
+        return lli_fail(ctx, LL_ERR_DATA, "%s holds no predictions (no array label); make them with lastlayer predict, or use --probs or --logits", path);
+    ll_predictions *p;
+    LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
+    p->view.n = label.shape[0];
+    ll_status status = fill_from_bundle(ctx, p, bundle, path);
+    if (status != LL_OK) {
+        ll_predictions_free(p);
+        return status;
+    }
+    p->held[0] = bundle;
+    *out = p;
+    return LL_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Predictions in memory: what metrics are made of. */
+#ifndef LLI_PREDICT_PREDICTIONS_H
+#define LLI_PREDICT_PREDICTIONS_H
+
+#include "base/bundle.h"
+
+struct ll_predictions {
+    ll_outcome view;
+    int32_t *label, *vote, *truth;                /* [n], owned */
+    double *confidence[LL_CONFIDENCE_COUNT];      /* [n], owned */
+    double *sr_tail;                              /* [n], owned */
+    double *probs;                                /* [n,K], owned */
+    ll_bundle *held[2];                           /* files that views point into; owned */
+};
+
+ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, int64_t n, int64_t K) LL_CHECK_RESULT;
+/* From the arrays of a predictions file; takes the bundle over on success. */
+ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
+/* Sets or replaces the truth. */
+ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const char *name, ll_array labels) LL_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Blocks of rows through an ensemble. */
+#ifndef LLI_PREDICT_PREDICTOR_H
+#define LLI_PREDICT_PREDICTOR_H
+
+#include "base/rows.h"
+#include "data/dataset.h"
+#include "ensemble/ensemble.h"
+
+/* Running scores are summed within tiles of this many rows, then tile by tile. */
+enum { LLI_PREDICT_TILE = 32 };
+
+/* Rows first..first+n-1 of a source that is known to be finite; `row` keys the masks of the first one. */
+ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row) LL_CHECK_RESULT;
+
+/* What a stream hands on: predictions of rows first..first+n-1, in order. */
+typedef ll_status lli_predict_emit(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block);
+
+typedef struct lli_predict_request {
+    bool probs;
+    bool running;         /* with labels: scores of the first s members */
+    int64_t row_offset;
+    int64_t block;        /* rows per block, rounded up to whole tiles */
+    const int64_t *rows;  /* [R] rising, whose members are kept; NULL = none */
+    int64_t R;
+} lli_predict_request;
+
+/* Results over all rows, owned by the caller. */
+typedef struct lli_predict_totals {
+    double *running;       /* [S,3] accuracy, NLL, Brier */
+    float *member_pmax;    /* [R,S] */
+    int32_t *member_label; /* [R,S] */
+} lli_predict_totals;
+
+/* All rows in parallel blocks; emit is called in row order. Memory: a few blocks per worker. */
+ll_status lli_predict_stream(ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data, const lli_predict_request *request,
+                             lli_predict_totals *totals, lli_predict_emit *emit, void *arg) LL_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* All rows of a data set: blocks in parallel, results in order. Blocks are computed in waves of a few per worker, then handed on. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/meter.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "predict/predictor.h"
+
+enum { BLOCKS_PER_WORKER = 4 };
+
+typedef struct block {
+    ll_prediction out;
+    double *tile_nll, *tile_brier; /* [tiles,S] */
+    int64_t *tile_correct;         /* [tiles,S] */
+} block;
+
+typedef struct stream {
+    const ll_ensemble *ensemble;
+    const ll_dataset *data;
+    const lli_predict_request *request;
+    lli_predict_totals *totals;
+    int64_t rows, tiles; /* of a block */
+    int workers;
+    int64_t wave;        /* blocks in flight */
+    int64_t first_block; /* of this wave */
+    block *blocks;       /* [wave] */
+    ll_predictor **predictors; /* [workers] */
+    lli_meter meter;
+} stream;
+
+static ll_status block_init(ll_context *ctx, block *b, const stream *st) {
+    int64_t n = st->rows, K = st->ensemble->plan.K, S = st->ensemble->plan.S;
+    LLI_TRY(lli_memory_new(ctx, &b->out.label, n, sizeof(int32_t)));
+    LLI_TRY(lli_memory_new(ctx, &b->out.vote, n, sizeof(int32_t)));
+    LLI_TRY(lli_memory_new(ctx, &b->out.sr_tail, n, sizeof(double)));
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        LLI_TRY(lli_memory_new(ctx, &b->out.confidence[c], n, sizeof(double)));
+    if (st->request->probs)
+        LLI_TRY(lli_memory_new(ctx, &b->out.probs, n * K, sizeof(float)));
+    if (st->request->running) {
+        LLI_TRY(lli_memory_new(ctx, &b->tile_nll, st->tiles * S, sizeof(double)));
+        LLI_TRY(lli_memory_new(ctx, &b->tile_brier, st->tiles * S, sizeof(double)));
+        LLI_TRY(lli_memory_new(ctx, &b->tile_correct, st->tiles * S, sizeof(int64_t)));
+    }
+    return LL_OK;
+}
+
+static void block_release(block *b) {
+    void *pointers[] = {b->out.label, b->out.vote, b->out.sr_tail, b->out.probs, b->tile_nll, b->tile_brier, b->tile_correct};
+    for (size_t i = 0; i < LLI_COUNT(pointers); i++)
+        lli_memory_free(pointers[i]);
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        lli_memory_free(b->out.confidence[c]);
+}
+
+static int64_t rows_of(const stream *st, int64_t index) {
+    return LLI_MIN(st->rows, st->data->rows.N - index * st->rows);
+}
+
+/* The part of a prediction that starts at row `at` of the block. */
+static ll_prediction slice(const block *b, const stream *st, int64_t at, int64_t first) {
+    ll_prediction out = b->out;
+    int64_t K = st->ensemble->plan.K, S = st->ensemble->plan.S;
+    out.label += at;
+    out.vote += at;
+    out.sr_tail += at;
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        out.confidence[c] += at;
+    if (out.probs)
+        out.probs += at * K;
+    if (st->request->running) {
+        int64_t tile = at / LLI_PREDICT_TILE;
+        out.running_nll = b->tile_nll + tile * S;
+        out.running_brier = b->tile_brier + tile * S;
+        out.running_correct = b->tile_correct + tile * S;
+        out.truth = st->data->labels + first + at;
+    }
+    return out;
+}
+
+static ll_status run_block(ll_context *ctx, void *arg, int64_t task, int worker) {
+    stream *st = arg;
+    block *b = &st->blocks[task];
+    int64_t S = st->ensemble->plan.S, index = st->first_block + task, first = index * st->rows, n = rows_of(st, index);
+    ll_predictor *predictor = st->predictors[worker];
+    if (st->request->running) {
+        memset(b->tile_nll, 0, (size_t)(st->tiles * S) * sizeof(double));
+        memset(b->tile_brier, 0, (size_t)(st->tiles * S) * sizeof(double));
+        memset(b->tile_correct, 0, (size_t)(st->tiles * S) * sizeof(int64_t));
+    }
+    /* With running scores one tile at a time, so that each tile's sums stay apart. */
+    int64_t step = st->request->running ? LLI_PREDICT_TILE : n;
+    for (int64_t at = 0; at < n; at += step) {
+        int64_t count = LLI_MIN(step, n - at);
+        ll_prediction out = slice(b, st, at, first);
+        ll_status status = lli_predictor_run_rows(&out, predictor, &st->data->rows, first + at, count, first + at + st->request->row_offset);
+        if (status != LL_OK)
+            return lli_fail(ctx, status, "interrupted");
+    }
+    lli_meter_add(ctx, &st->meter, n);
+    return LL_OK;
+}
+
+static void add_running(const stream *st, const block *b, int64_t n) {
+    int64_t S = st->ensemble->plan.S;
+    for (int64_t tile = 0; tile * LLI_PREDICT_TILE < n; tile++)
+        for (int64_t s = 0; s < S; s++) {
+            double *running = st->totals->running + 3 * s;
+            running[0] += (double)b->tile_correct[tile * S + s];
+            running[1] += b->tile_nll[tile * S + s];
+            running[2] += b->tile_brier[tile * S + s];
+        }
+}
+
+/* The chosen rows once more, one by one, now keeping each member's answer. */
+static ll_status run_members(ll_context *ctx, void *arg, int64_t task, int worker) {
+    stream *st = arg;
+    int64_t S = st->ensemble->plan.S, row = st->request->rows[task];
+    ll_prediction out = {.member_pmax = st->totals->member_pmax + task * S, .member_label = st->totals->member_label + task * S};
+    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, row, 1, row + st->request->row_offset);
+    return status == LL_OK ? LL_OK : lli_fail(ctx, status, "interrupted");
+}
+
+static ll_status init(ll_context *ctx, stream *st) {
+    st->workers = lli_pool_workers(ctx);
+    int64_t total = (st->data->rows.N - 1) / st->rows + 1;
+    st->wave = LLI_MIN(total, (int64_t)st->workers * BLOCKS_PER_WORKER);
+    LLI_TRY(lli_memory_new(ctx, &st->blocks, st->wave, sizeof *st->blocks));
+    LLI_TRY(lli_memory_new(ctx, &st->predictors, st->workers, sizeof *st->predictors));
+    for (int w = 0; w < st->workers; w++)
+        LLI_TRY(ll_predictor_new(&st->predictors[w], ctx, st->ensemble));
+    for (int64_t i = 0; i < st->wave; i++)
+        LLI_TRY(block_init(ctx, &st->blocks[i], st));
+    return LL_OK;
+}
+
+static void release(stream *st) {
+    for (int64_t i = 0; st->blocks && i < st->wave; i++)
+        block_release(&st->blocks[i]);
+    for (int w = 0; st->predictors && w < st->workers; w++)
+        ll_predictor_free(st->predictors[w]);
+    lli_memory_free(st->blocks);
+    lli_memory_free(st->predictors);
+}
+
+static ll_status run(ll_context *ctx, stream *st, lli_predict_emit *emit, void *arg) {
+    int64_t total = (st->data->rows.N - 1) / st->rows + 1;
+    for (st->first_block = 0; st->first_block < total; st->first_block += st->wave) {
+        int64_t count = LLI_MIN(st->wave, total - st->first_block);
+        LLI_TRY(lli_pool_run(ctx, run_block, st, count));
+        for (int64_t i = 0; i < count; i++) {
+            int64_t n = rows_of(st, st->first_block + i);
+            if (st->request->running)
+                add_running(st, &st->blocks[i], n);
+            LLI_TRY(emit(ctx, arg, (st->first_block + i) * st->rows, n, &st->blocks[i].out));
+        }
+    }
+    if (st->request->R)
+        LLI_TRY(lli_pool_run(ctx, run_members, st, st->request->R));
+    for (int64_t i = 0; st->request->running && i < 3 * st->ensemble->plan.S; i++)
+        st->totals->running[i] /= (double)st->data->rows.N;
+    return LL_OK;
+}
+
+ll_status lli_predict_stream(ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data, const lli_predict_request *request,
+                             lli_predict_totals *totals, lli_predict_emit *emit, void *arg) {
+    if (data->rows.D != ensemble->plan.D)
+        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64, data->rows.D, ensemble->plan.D);
+    stream st = {.ensemble = ensemble, .data = data, .request = request, .totals = totals};
+    st.tiles = (request->block - 1) / LLI_PREDICT_TILE + 1;
+    st.rows = st.tiles * LLI_PREDICT_TILE;
+    lli_meter_init(&st.meter, "predicting", data->rows.N);
+    ll_status status = init(ctx, &st);
+    if (status == LL_OK)
+        status = run(ctx, &st, emit, arg);
+    release(&st);
+    return status;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Batches, schedule, divergence. The arithmetic of a step is the model's. */
+#include "train/chain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/order.h"
+
+int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size) {
+    return (N - 1) / batch_size + 1;
+}
+
+double lli_chain_lr(const lli_chain_options *o, int64_t step) {
+    return o->lr_t0 > 0 ? o->lr * pow(1 + (double)step / o->lr_t0, -o->lr_power) : o->lr;
+}
+
+ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size, bool resampled) {
+    *out = NULL;
+    lli_chain *chain;
+    LLI_TRY(lli_memory_new(ctx, &chain, 1, sizeof *chain));
+    ll_status status;
+    int64_t N = data->rows.N, B = LLI_MIN(batch_size, N);
+    chain->model = model;
+    chain->data = data;
+    LLI_DO(lli_memory_new(ctx, &chain->theta, model->floats, sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &chain->work, model->ops->work_floats(model, B), sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &chain->order, N, sizeof(int64_t)));
+    if (resampled)
+        LLI_DO(lli_memory_new(ctx, &chain->list, N, sizeof(int64_t)));
+    LLI_DO(lli_memory_new(ctx, &chain->labels, B, sizeof(int32_t)));
+    *out = chain;
+    chain = NULL;
+done:
+    lli_chain_free(chain);
+    return status;
+}
+
+void lli_chain_free(lli_chain *chain) {
+    if (!chain)
+        return;
+    lli_memory_free(chain->theta);
+    lli_memory_free(chain->work);
+    lli_memory_free(chain->order);
+    lli_memory_free(chain->list);
+    lli_memory_free(chain->labels);
+    lli_memory_free(chain);
+}
+
+void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const float *theta) {
+    chain->options = *options;
+    chain->state = (lli_chain_state){0, NAN, 0};
+    chain->epoch = -1;
+    memcpy(chain->theta, theta, (size_t)chain->model->floats * sizeof *theta);
+    if (options->resampled)
+        lli_order_resample(chain->list, chain->data->rows.N, options->seed, options->member);
+}
+
+static ll_status diverged(ll_context *ctx, const lli_chain *chain, int64_t step, const char *what) {
+    return lli_fail(ctx, LL_ERR_DIVERGED, "training diverged at step %" PRId64 " (epoch %" PRId64 ", lr %g): %s; try a smaller --lr", step,
+                    step / lli_chain_epoch_steps(chain->data->rows.N, chain->options.batch_size) + 1, lli_chain_lr(&chain->options, step), what);
+}
+
+/* At the end of an epoch: the mean NLL may not exceed 2 ln K + that of the first epoch, and theta must be finite. */
+static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
+    lli_chain_state *s = &chain->state;
+    double nll = s->epoch_nll / (double)chain->data->rows.N, limit = 2 * log((double)chain->model->K);
+    s->epoch_nll = 0;
+    if (isnan(s->first_nll))
+        s->first_nll = nll;
+    if (nll > limit + s->first_nll)
+        return diverged(ctx, chain, s->step - 1, "the mean training NLL of this epoch is above 2 ln K + that of the first one");
+    for (int64_t i = 0; i < chain->model->floats; i++)
+        if (!isfinite(chain->theta[i]))
+            return diverged(ctx, chain, s->step - 1, "a parameter is not finite");
+    return LL_OK;
+}
+
+static double take_step(lli_chain *chain, int64_t first, int64_t n) {
+    const lli_chain_options *o = &chain->options;
+    const lli_rows *rows = &chain->data->rows;
+    const int64_t *batch = chain->order + first;
+    for (int64_t i = 0; i < n; i++)
+        chain->labels[i] = chain->data->labels[batch[i]];
+    double lr = lli_chain_lr(o, chain->state.step);
+    const lli_step step = {
+        .rows = batch,
+        .labels = chain->labels,
+        .n = n,
+        .lr = lr,
+        .decay = o->prior_precision / (double)rows->N,
+        .noise = o->noise ? sqrt(2 * lr / (double)rows->N) : 0,
+        .drop16 = o->drop16,
+        .seed = o->seed,
+        .member = o->member,
+        .step = chain->state.step,
+    };
+    return chain->model->ops->step(chain->model, chain->theta, chain->work, rows, &step);
+}
+
+ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
+    int64_t N = chain->data->rows.N, B = chain->options.batch_size, steps = lli_chain_epoch_steps(N, B);
+    lli_chain_state *s = &chain->state;
+    while (s->step < until) {
+        LLI_TRY(lli_cancel_check(ctx));
+        int64_t epoch = s->step / steps, place = s->step % steps;
+        if (chain->epoch != epoch) {
+            lli_order_shuffle(chain->order, chain->options.resampled ? chain->list : NULL, N, chain->options.seed, chain->options.member, epoch);
+            chain->epoch = epoch;
+        }
+        double nll = take_step(chain, place * B, LLI_MIN(B, N - place * B));
+        if (!isfinite(nll))
+            return diverged(ctx, chain, s->step, "the loss is not finite");
+        s->epoch_nll += nll;
+        s->step++;
+        if (place == steps - 1)
+            LLI_TRY(end_epoch(ctx, chain));
+        if (chain->meter)
+            lli_meter_add(ctx, chain->meter, 1);
+    }
+    return LL_OK;
+}

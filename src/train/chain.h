@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* The one training loop: a trajectory of sgd or sgld steps over shuffled batches. Its whole state is theta and a few numbers, so it can
+ * stop anywhere and go on to the same bits. docs/math/sgld.md */
+#ifndef LLI_TRAIN_CHAIN_H
+#define LLI_TRAIN_CHAIN_H
+
+#include "base/meter.h"
+#include "data/dataset.h"
+#include "model/model.h"
+
+typedef struct lli_chain_options {
+    double lr, lr_t0, lr_power;
+    int64_t batch_size;
+    double prior_precision;
+    bool noise;      /* sgld */
+    uint32_t drop16; /* 0 = no dropout */
+    uint64_t seed;
+    int64_t member;
+    bool resampled;  /* bootstrap: visit this member's resample instead of the rows */
+} lli_chain_options;
+
+/* What a checkpoint holds besides theta. */
+typedef struct lli_chain_state {
+    int64_t step;
+    double first_nll; /* mean training NLL of the first epoch; NaN before its end */
+    double epoch_nll; /* sum over the epoch under way */
+} lli_chain_state;
+
+typedef struct lli_chain {
+    const lli_model *model;
+    const ll_dataset *data;
+    lli_meter *meter; /* counts steps */
+    lli_chain_options options;
+    lli_chain_state state;
+    float *theta;     /* [model->floats] */
+    float *work;
+    int64_t *order;   /* [N] */
+    int64_t *list;    /* [N] the resample, NULL where there is none */
+    int32_t *labels;  /* [B] */
+    int64_t epoch;    /* that `order` is for; -1 = none */
+} lli_chain;
+
+/* All the memory a chain will ever use; one per worker, started again for each member. */
+ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size,
+                        bool resampled) LL_CHECK_RESULT;
+void lli_chain_free(lli_chain *chain);
+void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const float *theta); /* at step 0 */
+/* Goes on to step `until`. LL_ERR_DIVERGED names the step and lr. Allocates nothing. */
+ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) LL_CHECK_RESULT;
+
+int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size);                  /* ceil(N/B) */
+double lli_chain_lr(const lli_chain_options *options, int64_t step);           /* lr (1 + k/t0)^-power */
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* The mean objective over all rows and its gradient, in parallel over fixed slices of the rows. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/pool.h"
+#include "kernels/require.h"
+#include "train/solve.h"
+
+enum { CHUNK = 256, SLICES_MAX = 16 }; /* rows whose gradient is summed in f32; parts of the data */
+
+struct lli_objective {
+    const lli_kernels *kernels;
+    const ll_dataset *data;
+    int64_t K, D, ld, ldk, floats;
+    double decay; /* tau / N */
+    int64_t slices, slice_rows;
+    float *theta;      /* [K,ld] as the kernels see it */
+    double *gradients; /* [slices,K,ld] */
+    double nll[SLICES_MAX];
+    float *z, *g;      /* one chunk per worker */
+};
+
+ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision) {
+    *out = NULL;
+    lli_objective *o;
+    LLI_TRY(lli_memory_new(ctx, &o, 1, sizeof *o));
+    ll_status status;
+    LLI_DO(lli_kernels_require(ctx, &o->kernels));
+    o->data = data;
+    o->K = K;
+    o->D = data->rows.D;
+    o->ld = lli_kernels_stride(o->D);
+    o->ldk = lli_kernels_stride_classes(K);
+    o->floats = K * o->ld;
+    o->decay = prior_precision / (double)data->rows.N;
+    /* The cut depends on the problem alone: enough slices to keep workers busy, few enough for their gradients to stay small. */
+    int64_t chunks = (data->rows.N - 1) / CHUNK + 1, affordable = ((int64_t)1 << 26) / (o->floats * 8);
+    int64_t wanted = LLI_MIN(LLI_MIN(chunks, SLICES_MAX), LLI_MAX(affordable, 2));
+    o->slice_rows = ((chunks - 1) / wanted + 1) * CHUNK;
+    o->slices = (data->rows.N - 1) / o->slice_rows + 1;
+    int workers = lli_pool_workers(ctx);
+    LLI_DO(lli_memory_new(ctx, &o->theta, o->floats, sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &o->gradients, o->slices * o->floats, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &o->z, workers * CHUNK * o->ld, sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &o->g, workers * CHUNK * o->ldk, sizeof(float)));
+    *out = o;
+    o = NULL;
+done:
+    lli_objective_free(o);
+    return status;
+}
+
+void lli_objective_free(lli_objective *o) {
+    if (!o)
+        return;
+    lli_memory_free(o->theta);
+    lli_memory_free(o->gradients);
+    lli_memory_free(o->z);
+    lli_memory_free(o->g);
+    lli_memory_free(o);
+}
+
+static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker) {
+    lli_objective *o = arg;
+    LLI_TRY(lli_cancel_check(ctx));
+    const lli_rows *rows = &o->data->rows;
+    double *gradient = o->gradients + slice * o->floats;
+    memset(gradient, 0, (size_t)o->floats * sizeof *gradient);
+    float *z = o->z + worker * CHUNK * o->ld, *g = o->g + worker * CHUNK * o->ldk;
+    double nll = 0;
+    int64_t end = LLI_MIN((slice + 1) * o->slice_rows, rows->N);
+    for (int64_t first = slice * o->slice_rows; first < end; first += CHUNK) {
+        int64_t n = LLI_MIN(CHUNK, end - first);
+        o->kernels->gather(z, rows->features, rows->half, NULL, first, n, o->D, o->ld);
+        o->kernels->logits(g, o->theta, z, n, o->K, o->ld, o->ldk);
+        nll += o->kernels->residual(g, o->data->labels + first, n, o->K, o->ldk);
+        o->kernels->gradient(gradient, g, z, n, o->K, o->ld, o->ldk);
+    }
+    o->nll[slice] = nll;
+    return LL_OK;
+}
+
+ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, double *gradient, const double *theta) {
+    double square = 0;
+    for (int64_t i = 0; i < o->floats; i++) {
+        o->theta[i] = (float)theta[i];
+        square += theta[i] * theta[i];
+    }
+    LLI_TRY(lli_pool_run(ctx, run_slice, o, o->slices));
+    double nll = 0, N = (double)o->data->rows.N;
+    for (int64_t slice = 0; slice < o->slices; slice++)
+        nll += o->nll[slice];
+    for (int64_t i = 0; i < o->floats; i++) {
+        double sum = 0;
+        for (int64_t slice = 0; slice < o->slices; slice++)
+            sum += o->gradients[slice * o->floats + i];
+        gradient[i] = sum / N + o->decay * theta[i];
+    }
+    *value = nll / N + 0.5 * o->decay * square;
+    return LL_OK;
+}
