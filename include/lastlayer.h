@@ -393,7 +393,7 @@ typedef struct ll_ood {
     double auroc, aupr_in, aupr_out, fpr95;
 } ll_ood;
 
-/* NaN = undefined (no error, all errors, S = 1, no probabilities); the text and JSON forms say null. */
+/* NaN = undefined (no error, all errors, S = 1, no probabilities); nll is +inf if a true class has probability 0. JSON says null for both. */
 typedef struct ll_evaluation {
     int64_t n, errors, classes;
     double accuracy, nll, brier, ece, mce, cost;

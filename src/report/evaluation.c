@@ -9,8 +9,6 @@
 #include "report/rules.h"
 #include "report/table.h"
 
-enum { LINE = 100 }; /* columns of a wrapped sentence */
-
 static void add_scores(lli_text *out, ll_context *ctx, const ll_evaluation *e, ll_text_form form) {
     const struct {
         lli_rule rule;
@@ -90,39 +88,10 @@ static void add_missing(lli_text *out, const ll_evaluation *e) {
         lli_text_add(out, "%s\n", isnan(e->selective[LL_CONFIDENCE_STD].aurc) ? " (std, hq, maxmin, mi need members: S > 1)" : "");
 }
 
-/* Words of `sentence`, broken at LINE; later lines start below `indent`. */
-static void add_wrapped(lli_text *out, const char *sentence, int indent) {
-    int column = indent;
-    for (const char *word = sentence; *word;) {
-        int length = (int)strcspn(word, " ");
-        if (column > indent && column + 1 + length > LINE) {
-            lli_text_add(out, "\n%*s", indent, "");
-            column = indent;
-        }
-        lli_text_add(out, "%s%.*s", column > indent ? " " : "", length, word);
-        column += length + (column > indent);
-        word += length + (word[length] == ' ');
-    }
-    lli_text_append(out, "\n", 1);
-}
-
-static void add_rules(lli_text *out, ll_context *ctx, const ll_evaluation *e, ll_text_form form) {
-    for (lli_rule rule = 0; rule < LLI_RULE_COUNT; rule++) {
-        if (!lli_rule_applies(rule, e) || (rule == LLI_RULE_AURC_BAND && !any_ties(e)))
-            continue;
-        lli_text sentence;
-        lli_text_init(&sentence, ctx);
-        lli_rule_text(&sentence, rule, e);
-        if (sentence.status != LL_OK)
-            out->status = sentence.status;
-        else if (form == LL_TEXT_MARKDOWN)
-            lli_text_add(out, "- **%s**: %s\n", lli_rule_title(rule), sentence.data);
-        else {
-            lli_text_add(out, "%-13s  ", lli_rule_title(rule));
-            add_wrapped(out, sentence.data, 15);
-        }
-        lli_text_release(&sentence);
-    }
+static void add_rules(lli_text *out, const ll_evaluation *e, ll_text_form form) {
+    for (lli_rule rule = 0; rule < LLI_RULE_COUNT; rule++)
+        if (lli_rule_applies(rule, e) && (rule != LLI_RULE_AURC_BAND || any_ties(e)))
+            lli_rule_add(out, rule, e, form);
 }
 
 static void add_bins(lli_text *out, ll_context *ctx, const ll_evaluation *e, ll_text_form form) {
@@ -167,7 +136,7 @@ static void add_page(lli_text *out, ll_context *ctx, const ll_evaluation *e, ll_
         add_bins(out, ctx, e, form);
         lli_text_add(out, "\n");
     }
-    add_rules(out, ctx, e, form);
+    add_rules(out, e, form);
 }
 
 /* ---- CSV: metric, of, value; `of` is a confidence or the number of a bin ---- */
@@ -240,9 +209,10 @@ ll_status ll_evaluation_text(char **out, ll_context *ctx, const ll_evaluation *e
     lli_text text;
     *out = NULL;
     lli_text_init(&text, ctx);
-    if (form == LL_TEXT_JSON)
+    if (form == LL_TEXT_JSON) {
         lli_json_evaluation(&text, evaluation);
-    else if (form == LL_TEXT_CSV)
+        lli_text_append(&text, "\n", 1);
+    } else if (form == LL_TEXT_CSV)
         add_csv(&text, ctx, evaluation);
     else
         add_page(&text, ctx, evaluation, form);

@@ -129,5 +129,44 @@ void lli_json_evaluation(lli_text *out, const ll_evaluation *e) {
     number(out, "min_aurc", e->min_aurc);
     ood(out, e);
     rules(out, e);
-    lli_text_add(out, "}\n");
+    lli_text_add(out, "}");
+}
+
+static void thresholds(lli_text *out, const ll_compare_row *row) {
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        lli_text_add(out, "%s\"%s\": ", c ? ", " : "", ll_confidence_name(c));
+        lli_json_threshold(out, row->threshold[c].found ? &row->threshold[c] : NULL);
+    }
+}
+
+void lli_json_threshold(lli_text *out, const ll_threshold *t) {
+    if (!t) {
+        lli_text_add(out, "null");
+        return;
+    }
+    lli_text_add(out, "{\"cut\": ");
+    lli_text_json_number(out, t->cut);
+    lli_text_add(out, ", \"coverage\": ");
+    lli_text_json_number(out, t->coverage);
+    lli_text_add(out, ", \"risk\": ");
+    lli_text_json_number(out, t->risk);
+    lli_text_add(out, ", \"accepted\": %" PRId64 ", \"accepted_errors\": %" PRId64 "}", t->accepted, t->accepted_errors);
+}
+
+void lli_json_compare_row(lli_text *out, const ll_compare_row *row) {
+    lli_text_add(out, "{\"method\": ");
+    lli_text_json_string(out, row->method);
+    lli_text_add(out, ", \"samples\": %" PRId64 ", \"diverged\": %s, \"seconds_fit\": ", row->samples, row->diverged ? "true" : "false");
+    lli_text_json_number(out, row->seconds_fit);
+    lli_text_add(out, ", \"seconds_predict\": ");
+    lli_text_json_number(out, row->seconds_predict);
+    if (row->diverged) {
+        lli_text_add(out, ", \"threshold\": null, \"evaluation\": null}");
+        return;
+    }
+    lli_text_add(out, ",\n\"threshold\": {");
+    thresholds(out, row);
+    lli_text_add(out, "},\n\"evaluation\": ");
+    lli_json_evaluation(out, &row->evaluation);
+    lli_text_add(out, "}");
 }

@@ -5,6 +5,9 @@
 
 #include "base/text.h"
 
+/* Each adds one JSON value, without a newline after it. */
 void lli_json_evaluation(lli_text *out, const ll_evaluation *evaluation);
+void lli_json_threshold(lli_text *out, const ll_threshold *threshold /* NULL = null */);
+void lli_json_compare_row(lli_text *out, const ll_compare_row *row);
 
 #endif

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { LINE = 100, INDENT = 15 }; /* columns of a wrapped sentence, and of the titles before it */
+
 static const struct {
     const char *key, *title;
 } names[LLI_RULE_COUNT] = {
@@ -95,4 +97,40 @@ void lli_rule_text(lli_text *out, lli_rule rule, const ll_evaluation *e) {
     case LLI_RULE_BASE_RATE: lli_text_add(out, "share of in-distribution points: the AUPR-in of guessing"); break;
     case LLI_RULE_COUNT: break;
     }
+}
+
+/* Words of `sentence`, broken at LINE. */
+static void add_wrapped(lli_text *out, const char *sentence) {
+    int column = INDENT;
+    for (const char *word = sentence; *word;) {
+        int length = (int)strcspn(word, " ");
+        if (column > INDENT && column + 1 + length > LINE) {
+            lli_text_add(out, "\n%*s", INDENT, "");
+            column = INDENT;
+        }
+        lli_text_add(out, "%s%.*s", column > INDENT ? " " : "", length, word);
+        column += length + (column > INDENT);
+        word += length + (word[length] == ' ');
+    }
+    lli_text_append(out, "\n", 1);
+}
+
+void lli_rule_note(lli_text *out, const char *title, const char *sentence, ll_text_form form) {
+    if (form == LL_TEXT_MARKDOWN) {
+        lli_text_add(out, "- **%s**: %s\n", title, sentence);
+        return;
+    }
+    lli_text_add(out, "%-*s", INDENT, title);
+    add_wrapped(out, sentence);
+}
+
+void lli_rule_add(lli_text *out, lli_rule rule, const ll_evaluation *e, ll_text_form form) {
+    lli_text sentence;
+    lli_text_init(&sentence, out->ctx);
+    lli_rule_text(&sentence, rule, e);
+    if (sentence.status == LL_OK)
+        lli_rule_note(out, lli_rule_title(rule), sentence.data, form);
+    else
+        out->status = sentence.status;
+    lli_text_release(&sentence);
 }

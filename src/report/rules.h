@@ -15,5 +15,8 @@ const char *lli_rule_key(lli_rule rule);   /* "failure_auroc", as in JSON */
 const char *lli_rule_title(lli_rule rule); /* "failure AUROC", for people */
 bool lli_rule_applies(lli_rule rule, const ll_evaluation *evaluation); /* false: of costs or of out points that were not given */
 void lli_rule_text(lli_text *out, lli_rule rule, const ll_evaluation *evaluation);
+/* Title and sentence as a wrapped line of plain text or an item of a Markdown list. */
+void lli_rule_add(lli_text *out, lli_rule rule, const ll_evaluation *evaluation, ll_text_form form);
+void lli_rule_note(lli_text *out, const char *title, const char *sentence, ll_text_form form);
 
 #endif

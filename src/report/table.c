@@ -35,6 +35,11 @@ void lli_table_number(lli_table *table, double x) {
     end_cell(table);
 }
 
+void lli_table_seconds(lli_table *table, double x) {
+    lli_text_add(&table->text, "%.2f", x);
+    end_cell(table);
+}
+
 void lli_table_exact(lli_table *table, double x) {
     if (!isnan(x))
         lli_text_number(&table->text, x);
@@ -62,6 +67,11 @@ static int64_t width_of(const char *cell) {
     return width;
 }
 
+/* A line break inside a cell would break the table. */
+static void add_character(lli_text *out, const char *c) {
+    lli_text_append(out, *c == '\n' || *c == '\r' ? " " : c, 1);
+}
+
 static void pad(lli_text *out, int64_t count) {
     for (; count > 0; count--)
         lli_text_append(out, " ", 1);
@@ -73,7 +83,8 @@ static void write_plain(lli_text *out, const char *cell, bool left, bool first, 
         pad(out, 2);
     if (!left)
         pad(out, space);
-    lli_text_add(out, "%s", cell);
+    for (; *cell; cell++)
+        add_character(out, cell);
     if (left && !last)
         pad(out, space);
 }
@@ -83,7 +94,7 @@ static void write_markdown(lli_text *out, const char *cell) {
     for (; *cell; cell++) {
         if (*cell == '|' || *cell == '\\')
             lli_text_append(out, "\\", 1);
-        lli_text_append(out, *cell == '\n' || *cell == '\r' ? " " : cell, 1);
+        add_character(out, cell);
     }
     lli_text_append(out, " |", 2);
 }

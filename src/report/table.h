@@ -21,6 +21,7 @@ void lli_table_cell(lli_table *table, const char *text);
 void lli_table_count(lli_table *table, int64_t count);
 /* As a person reads it: see lli_table_number_text. */
 void lli_table_number(lli_table *table, double x);
+void lli_table_seconds(lli_table *table, double x); /* two decimals */
 /* Shortest decimal that reads back as x, for machines; empty where x is NaN. */
 void lli_table_exact(lli_table *table, double x);
 /* Adds the table to `out`; form is LL_TEXT_PLAIN, LL_TEXT_MARKDOWN or LL_TEXT_CSV. A failure is remembered in `out`. */

@@ -142,6 +142,12 @@ static void costs_decide(void **state) {
     CHECK_OK(ctx, lli_evaluate(cost, ctx, &points, NULL, NULL, &zero_one));
     assert_int_equal(cost->errors, plain->errors);
     CHECK_NEAR(cost->cost, 1 - plain->accuracy, 1e-15);
+    ll_array free_of_charge = ll_array_view((const double[4]){0}, LL_DTYPE_F64, 2, (int64_t[]){2, 2});
+    CHECK_OK(ctx, lli_evaluate(cost, ctx, &points, NULL, NULL, &free_of_charge)); /* all tied: class 0 */
+    int64_t ones = 0;
+    for (int i = 0; i < N; i++)
+        ones += s.truth[i];
+    assert_int_equal(cost->errors, ones);
     /* Deciding 0 when 1 is true costs 9: decide 0 only where p_1 * 9 <= p_0. */
     ll_array dear = ll_array_view((const float[]){0, 1, 9, 0}, LL_DTYPE_F32, 2, (int64_t[]){2, 2});
     CHECK_OK(ctx, lli_evaluate(cost, ctx, &points, NULL, NULL, &dear));
