@@ -27,7 +27,7 @@ ll_fit_options ll_fit_options_default(void) {
 static const ll_option table[] = {
     {"method", 'm', LL_OPTION_CHOICE, AT(method), "M", "point|sgd|sgld|bootstrap|dropout", 0, 0, false, false, "sgld", "how members arise"},
     {"samples", 'S', LL_OPTION_INT, AT(samples), "S", NULL, 0, LLI_MEMBERS_MAX, false, false, "100, bootstrap 10, point 1", "members of the ensemble"},
-    {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, false, false, "1/(1 + mean |z|^2)", "learning rate"},
+    {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, false, false, "auto: 1/(1 + mean |z|^2)", "learning rate"},
     {"batch-size", 'B', LL_OPTION_INT, AT(batch_size), "B", NULL, 1, 1 << 24, false, false, "128", "rows per step"},
     {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 0, 1e6, false, false, "10, dropout 100", "training epochs of bootstrap and dropout"},
     {"dropout", 'p', LL_OPTION_REAL, AT(dropout), "P", NULL, 0, 1, true, true, "0.5", "rate at which dropout zeroes features"},

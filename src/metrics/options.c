@@ -8,17 +8,17 @@
 
 static const ll_option table[] = {
     {.name = "bins", .type = LL_OPTION_INT, .offset = AT(bins), .arg = "M", .min = 1, .max = LL_BINS_MAX, .standard = "10",
-     .help = "Number of bins of ECE, MCE and the reliability diagram."},
+     .help = "number of bins of ECE, MCE and the reliability diagram"},
     {.name = "edges", .type = LL_OPTION_CHOICE, .offset = AT(edges), .arg = "RULE", .choices = "left|right|mass", .standard = "left",
-     .help = "Bins: left [a,b) or right (a,b] of equal width, or mass: of equal numbers of points, ties kept together."},
+     .help = "bins: left [a,b) or right (a,b] of equal width, or mass: of equal numbers of points, ties kept together"},
     {.name = "aupr", .type = LL_OPTION_CHOICE, .offset = AT(aupr), .arg = "RULE", .choices = "step|trapezoid", .standard = "step",
-     .help = "AUPR between thresholds: step (average precision) or trapezoid from recall 0, precision 1."},
+     .help = "AUPR between thresholds: step (average precision) or trapezoid from recall 0, precision 1"},
     {.name = "classifier", .type = LL_OPTION_CHOICE, .offset = AT(classifier), .arg = "RULE", .choices = "mean|votes", .standard = "mean",
-     .help = "Decided class: argmax of the mean probability, or of the members' votes."},
+     .help = "decided class: argmax of the mean probability, or of the members' votes"},
     {.name = "compat", .type = LL_OPTION_CHOICE, .offset = AT(compat), .arg = "WHOSE", .choices = "none|brosse", .standard = "none",
-     .help = "brosse: the conventions of the paper's own code, for comparing numbers."},
+     .help = "brosse: the conventions of the paper's own code, for comparing numbers"},
     {.name = "costs", .type = LL_OPTION_TEXT, .offset = AT(costs), .arg = "FILE[:NAME]", .standard = NULL,
-     .help = "[K,K] matrix, the cost of deciding column when row is true; decides the class of least expected cost."},
+     .help = "[K,K] matrix, the cost of deciding column when row is true; decides the class of least expected cost"},
 };
 
 ll_evaluate_options ll_evaluate_options_default(void) {

@@ -11,6 +11,7 @@
 #include "pipeline/fit.h"
 #include "predict/predictions.h"
 #include "predict/predictor.h"
+#include "report/compare.h"
 
 enum { METHODS_MAX = 8 };
 
@@ -195,4 +196,8 @@ done:
     lli_memory_free(c);
     lli_start_release(&start);
     return status;
+}
+
+ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) {
+    return lli_compare_text(out, ctx, rows, (int64_t)ll_method_count(), options ? options->risk : ll_compare_options_default().risk, form);
 }

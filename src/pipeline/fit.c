@@ -98,7 +98,8 @@ ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data
     LLI_DO(lli_start_init(ctx, &start, data, head, options.prior_precision));
     LLI_DO(lli_start_plan(ctx, &plan, &start, &options, data));
     LLI_DO(lli_partial_begin(ctx, partial, &plan, start.model.floats));
-    LLI_DO(run(ctx, &start, &options, data, lli_partial_store(partial)));
+    if (!lli_partial_complete(partial))
+        LLI_DO(run(ctx, &start, &options, data, lli_partial_store(partial)));
     lli_partial *whole = partial;
     partial = NULL;
     LLI_DO(lli_partial_commit(ctx, whole));

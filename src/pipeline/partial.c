@@ -25,6 +25,7 @@ struct lli_partial {
     lli_outfile *file;
     char *path;
     bool found;      /* an interrupted run is there */
+    bool complete;   /* it was interrupted after its last member, while finishing */
     int64_t K, D, stored, floats;
     int64_t offsets[LLI_ENSEMBLE_ARRAYS], end;
     int64_t records; /* where the hashes of members begin */
@@ -152,12 +153,24 @@ lli_store *lli_partial_store(lli_partial *p) {
     return &p->store;
 }
 
+/* A run that was killed before its header was there has not begun: the file is a fresh one. */
+static ll_status check_begun(ll_context *ctx, lli_partial *p) {
+    uint64_t length = 0;
+    int64_t have;
+    LLI_TRY(lli_outfile_size(&have, ctx, p->file));
+    if (have >= (int64_t)sizeof length)
+        LLI_TRY(lli_outfile_read_at(ctx, p->file, 0, &length, sizeof length));
+    p->found = length > 0;
+    return LL_OK;
+}
+
 /* The interrupted run must have begun with the very same header: same options, data, version. */
 static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text *header, int64_t size) {
     char *old = NULL;
     int64_t have;
     LLI_TRY(lli_outfile_size(&have, ctx, p->file));
-    bool same = have >= size;
+    p->complete = have == p->end; /* only finishing cuts the journal off */
+    bool same = have >= size || p->complete;
     if (same) {
         LLI_TRY(lli_memory_new(ctx, &old, header->length, 1));
         ll_status status = lli_outfile_read_at(ctx, p->file, 0, old, (size_t)header->length);
@@ -211,18 +224,26 @@ ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_
     p->slots = (p->records + 8 * p->stored + 63) / 64 * 64;
     int64_t size = p->slots + 2 * (SLOT_HEAD + floats * (int64_t)sizeof(float));
     LLI_DO(lli_memory_new(ctx, &p->kept, p->stored, sizeof *p->kept));
+    if (p->found)
+        LLI_DO(check_begun(ctx, p));
     if (p->found) {
         LLI_DO(check_same_run(ctx, p, &header, size));
-        LLI_DO(find_kept(ctx, p));
+        if (!p->complete)
+            LLI_DO(find_kept(ctx, p));
         goto done;
     }
-    /* The size first, the header last: a file with its header has all its room. */
+    /* The size first, the header's length last: a file that starts with it has all its room. */
     LLI_DO(lli_outfile_truncate(ctx, p->file, size));
     LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[2], plan->weight, (size_t)plan->S * sizeof(double)));
-    LLI_DO(lli_outfile_write_at(ctx, p->file, 0, header.data, (size_t)header.length));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, 8, header.data + 8, (size_t)header.length - 8));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, 0, header.data, 8));
 done:
     lli_text_release(&header);
     return status;
+}
+
+bool lli_partial_complete(const lli_partial *p) {
+    return p->complete;
 }
 
 static void release(lli_partial *p) {

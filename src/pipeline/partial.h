@@ -19,6 +19,8 @@ typedef struct lli_partial lli_partial;
 ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, bool resume) LL_CHECK_RESULT;
 /* `floats`: size of a chain's theta. */
 ll_status lli_partial_begin(ll_context *ctx, lli_partial *partial, const lli_ensemble_plan *plan, int64_t floats) LL_CHECK_RESULT;
+/* Nothing is left to do but to commit. */
+bool lli_partial_complete(const lli_partial *partial);
 lli_store *lli_partial_store(lli_partial *partial);
 ll_status lli_partial_commit(ll_context *ctx, lli_partial *partial) LL_CHECK_RESULT; /* frees it, also on failure */
 /* Frees it; what was reached stays for a resume, unless the run diverged or reached nothing. */
