@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/* The one parser: --name VALUE, --name=VALUE, -n VALUE, one operand, and -- which ends the flags. Numbers are strict: the whole
+ * word, in decimal, finite. A flag may come once. */
+#include "args.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "term.h"
+
+bool args_has(const option_group *group, size_t index) {
+    return !group->without || strcmp(group->table[index].name, group->without) != 0;
+}
+
+bool args_takes_auto(const ll_option *option) {
+    return option->type == LL_OPTION_REAL && option->standard && strncmp(option->standard, "auto", 4) == 0;
+}
+
+static double number_at(const ll_option *option, const void *target) {
+    const char *at = (const char *)target + option->offset;
+    double real;
+    int64_t whole;
+    if (option->type == LL_OPTION_REAL) {
+        memcpy(&real, at, sizeof real);
+        return real;
+    }
+    memcpy(&whole, at, sizeof whole);
+    return (double)whole;
+}
+
+bool args_zero_means_default(const ll_option *option, const void *target) {
+    bool number = option->type == LL_OPTION_INT || option->type == LL_OPTION_REAL;
+    return number && option->standard && strcmp(option->standard, "0") != 0 && number_at(option, target) == 0;
+}
+
+const ll_option *args_find(const command *cmd, const char *name, size_t *group, size_t *index) {
+    option_group groups[GROUPS_MAX];
+    size_t count = cmd->groups(groups);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (args_has(&groups[g], i) && strcmp(groups[g].table[i].name, name) == 0) {
+                if (group)
+                    *group = g;
+                if (index)
+                    *index = i;
+                return &groups[g].table[i];
+            }
+    return NULL;
+}
+
+static const ll_option *find_letter(const command *cmd, char letter, size_t *group, size_t *index) {
+    option_group groups[GROUPS_MAX];
+    size_t count = cmd->groups(groups);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (args_has(&groups[g], i) && groups[g].table[i].letter == letter) {
+                *group = g;
+                *index = i;
+                return &groups[g].table[i];
+            }
+    return NULL;
+}
+
+bool args_given(const parsed *typed, const command *cmd, const char *name) {
+    size_t g, i;
+    return args_find(cmd, name, &g, &i) && (typed->given[g] >> i & 1);
+}
+
+int64_t args_int(const command *cmd, const void *args, const char *name, int64_t otherwise) {
+    size_t g, i;
+    const ll_option *option = args_find(cmd, name, &g, &i);
+    if (!option || option->type != LL_OPTION_INT)
+        return otherwise;
+    option_group groups[GROUPS_MAX];
+    cmd->groups(groups);
+    int64_t value;
+    memcpy(&value, (const char *)args + groups[g].base + option->offset, sizeof value);
+    return value;
+}
+
+/* Optimal string alignment: d[i][j] = edits from a[0..i) to b[0..j). */
+int args_distance(const char *a, const char *b) {
+    enum { MOST = 40 };
+    int d[MOST + 1][MOST + 1];
+    size_t m = strlen(a), n = strlen(b);
+    if (m > MOST || n > MOST)
+        return MOST;
+    for (size_t i = 0; i <= m; i++)
+        for (size_t j = 0; j <= n; j++) {
+            if (i == 0 || j == 0) {
+                d[i][j] = (int)(i + j);
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[m][n];
+}
+
+static ll_status unknown_flag(const command *cmd, const char *flag) {
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(flag, "="), flag);
+    const char *nearest = "help";
+    int best = args_distance(name, nearest);
+    option_group groups[GROUPS_MAX];
+    size_t count = cmd->groups(groups);
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++) {
+            const char *known = groups[g].table[i].name;
+            int distance = args_distance(name, known);
+            /* A word the user cut short (--batch for --batch-size) is nearer than its missing letters say. */
+            if (strlen(name) > 2 && strncmp(name, known, strlen(name)) == 0)
+                distance = 0;
+            if (args_has(&groups[g], i) && distance < best) {
+                best = distance;
+                nearest = known;
+            }
+        }
+    return complain(LL_ERR_USAGE, "unknown flag --%s; the nearest one is --%s (all: lastlayer %s --help)", name, nearest, cmd->name);
+}
+
+static bool decimal(const char *text, bool real) {
+    const char *p = text + (*text == '-' || *text == '+');
+    size_t digits = strspn(p, "0123456789");
+    p += digits;
+    if (real && *p == '.') {
+        size_t more = strspn(p + 1, "0123456789");
+        digits += more;
+        p += 1 + more;
+    }
+    if (digits == 0)
+        return false;
+    if (real && (*p == 'e' || *p == 'E')) {
+        p += 1 + (p[1] == '-' || p[1] == '+');
+        size_t exponent = strspn(p, "0123456789");
+        if (exponent == 0)
+            return false;
+        p += exponent;
+    }
+    return *p == 0;
+}
+
+void args_range(char *out, size_t size, const ll_option *option, bool no_zero, bool exact) {
+    double far = exact ? INFINITY : 1e6; /* nobody comes near bounds from here on */
+    bool whole = option->type == LL_OPTION_INT, low = option->min > -far, high = option->max < far;
+    bool raise = no_zero && option->min <= 0, open = raise ? !whole : option->open_min;
+    double min = raise && whole ? 1 : option->min;
+    const char *kind = whole ? "a whole number" : "a number", *otherwise = args_takes_auto(option) ? ", or auto" : "";
+    if (option->type == LL_OPTION_SEED)
+        snprintf(out, size, "a whole number from 0 to 18446744073709551615");
+    else if (low && high)
+        snprintf(out, size, "%s in %c%.12g,%.12g%c%s", kind, open ? '(' : '[', min, option->max, option->open_max ? ')' : ']', otherwise);
+    else if (low)
+        snprintf(out, size, "%s %s %.12g%s", kind, open ? "above" : "of at least", min, otherwise);
+    else
+        snprintf(out, size, "%s%s", kind, otherwise);
+}
+
+static ll_status refuse(const ll_option *option, const char *text, bool no_zero) {
+    char range[200];
+    args_range(range, sizeof range, option, no_zero, true);
+    return complain(LL_ERR_USAGE, "--%s is %s; expected %s", option->name, text, range);
+}
+
+/* Writes the value where the option lives. Numbers out of the machine's range are refused here, other ranges by ll_option_check. */
+static ll_status store(const ll_option *option, void *target, const char *text, bool no_zero) {
+    char *at = (char *)target + option->offset;
+    errno = 0;
+    switch (option->type) {
+    case LL_OPTION_FLAG: {
+        bool yes = true;
+        memcpy(at, &yes, sizeof yes);
+        break;
+    }
+    case LL_OPTION_INT: {
+        int64_t value = strtoll(text, NULL, 10);
+        if (!decimal(text, false) || errno)
+            return refuse(option, text, no_zero);
+        memcpy(at, &value, sizeof value);
+        break;
+    }
+    case LL_OPTION_SEED: {
+        uint64_t value = strtoull(text, NULL, 10);
+        if (!decimal(text, false) || *text == '-' || errno)
+            return refuse(option, text, no_zero);
+        memcpy(at, &value, sizeof value);
+        break;
+    }
+    case LL_OPTION_REAL: {
+        double value = strtod(text, NULL);
+        if (!decimal(text, true) || errno || !isfinite(value))
+            return refuse(option, text, no_zero);
+        memcpy(at, &value, sizeof value);
+        break;
+    }
+    case LL_OPTION_TEXT:
+    case LL_OPTION_CHOICE: memcpy(at, &text, sizeof text); break;
+    }
+    return LL_OK;
+}
+
+static ll_status assign(ll_context *ctx, const ll_option *option, void *target, const char *text) {
+    if (args_takes_auto(option) && strcmp(text, "auto") == 0)
+        return LL_OK;
+    bool no_zero = args_zero_means_default(option, target);
+    ll_status status = store(option, target, text, no_zero);
+    if (status != LL_OK || option->type == LL_OPTION_CHOICE)
+        return status != LL_OK ? status : ll_option_check(ctx, option, 1, target);
+    bool inside = ll_option_check(ctx, option, 1, target) == LL_OK && !(no_zero && number_at(option, target) == 0);
+    return inside ? LL_OK : refuse(option, text, no_zero);
+}
+
+static bool looks_like_flag(const char *word) {
+    if (word[0] != '-' || word[1] == 0)
+        return false;
+    return word[1] == '-' || !strchr("0123456789.", word[1]);
+}
+
+/* One flag. `value` is what came with the word (--name=VALUE, -nVALUE), or NULL; then the next word is taken. */
+static ll_status take(parsed *out, void *args, ll_context *ctx, const command *cmd, const ll_option *option, size_t g, size_t i,
+                      const char *value, int *at, int argc, char **argv) {
+    if (out->given[g] >> i & 1)
+        return complain(LL_ERR_USAGE, "--%s was given twice; give it once", option->name);
+    out->given[g] |= UINT64_C(1) << i;
+    if (option->type == LL_OPTION_FLAG) {
+        if (value)
+            return complain(LL_ERR_USAGE, "--%s takes no value; found %s", option->name, value);
+        value = "";
+    } else {
+        if (!value && *at + 1 < argc && !looks_like_flag(argv[*at + 1]))
+            value = argv[++*at];
+        if (!value || !*value)
+            return complain(LL_ERR_USAGE, "--%s needs a value: --%s %s", option->name, option->name, option->arg ? option->arg : "VALUE");
+    }
+    option_group groups[GROUPS_MAX];
+    cmd->groups(groups);
+    return assign(ctx, option, (char *)args + groups[g].base, value);
+}
+
+static ll_status operand(parsed *out, const command *cmd, const char *word) {
+    if (!cmd->operand)
+        return complain(LL_ERR_USAGE, "unexpected argument %s; every file follows its flag (see lastlayer %s --help)", word, cmd->name);
+    if (out->operand)
+        return complain(LL_ERR_USAGE, "unexpected argument %s after %s; expected one %s", word, out->operand, cmd->operand);
+    out->operand = word;
+    return LL_OK;
+}
+
+ll_status args_parse(parsed *out, void *args, ll_context *ctx, const command *cmd, int argc, char **argv) {
+    *out = (parsed){0};
+    /* Help wins over every mistake beside it. */
+    for (int at = 0; at < argc && strcmp(argv[at], "--") != 0; at++)
+        if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+            out->help = true;
+            return LL_OK;
+        }
+    bool flags = true;
+    for (int at = 0; at < argc; at++) {
+        const char *word = argv[at];
+        ll_status status;
+        size_t g, i;
+        if (flags && strcmp(word, "--") == 0) {
+            flags = false;
+            continue;
+        }
+        if (!flags || word[0] != '-' || word[1] == 0) {
+            status = operand(out, cmd, word);
+        } else if (word[1] == '-') {
+            char name[64];
+            size_t length = strcspn(word + 2, "=");
+            snprintf(name, sizeof name, "%.*s", (int)length, word + 2);
+            const ll_option *option = args_find(cmd, name, &g, &i);
+            if (!option)
+                return unknown_flag(cmd, word + 2);
+            const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
+            status = take(out, args, ctx, cmd, option, g, i, value, &at, argc, argv);
+        } else {
+            const ll_option *option = find_letter(cmd, word[1], &g, &i);
+            if (!option)
+                return complain(LL_ERR_USAGE, "unknown flag %s (all: lastlayer %s --help)", word, cmd->name);
+            status = take(out, args, ctx, cmd, option, g, i, word[2] ? word + 2 : NULL, &at, argc, argv);
+        }
+        if (status != LL_OK)
+            return status;
+    }
+    return LL_OK;
+}

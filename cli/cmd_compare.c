@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer compare: all methods side by side. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "args.h"
+#include "inputs.h"
+#include "term.h"
+
+typedef struct compare_args {
+    training_args training;
+    const char *test_features, *test_labels;
+    ll_compare_options options;
+    int64_t threads;
+    bool json, markdown;
+} compare_args;
+
+#define AT(member) offsetof(compare_args, member)
+
+static const ll_option test_table[] = {
+    {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE",
+     .help = "features the training has not seen: FILE or FILE:NAME"},
+    {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
+    {.name = "risk", .type = LL_OPTION_REAL, .offset = AT(options.risk), .arg = "R", .min = 0, .max = 1, .standard = "0.01",
+     .help = "the share of errors allowed by the suggested threshold"},
+    {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
+     .help = "worker threads; the numbers do not depend on it"},
+    {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print JSON"},
+    {.name = "markdown", .type = LL_OPTION_FLAG, .offset = AT(markdown), .help = "print a Markdown table"},
+};
+
+static void defaults(void *args) {
+    *(compare_args *)args = (compare_args){.training = training_defaults(), .options = ll_compare_options_default()};
+}
+
+static size_t groups(option_group out[GROUPS_MAX]) {
+    out[0] = (option_group){.title = "Training data", .table = training_table, .count = training_count, .base = AT(training)};
+    out[1] = (option_group){.title = "Test and output", .table = test_table, .count = COUNT(test_table)};
+    out[2] = (option_group){.title = "Method", .base = AT(options.fit), .without = "method"};
+    out[2].table = ll_fit_options_table(&out[2].count);
+    return 3;
+}
+
+static ll_status check(const compare_args *args) {
+    const char *example = "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy "
+                          "--test-labels test_labels.npy";
+    ll_status status = inputs_require("--features", args->training.features, example);
+    if (status == LL_OK)
+        status = inputs_require("--test-features", args->test_features, example);
+    if (status == LL_OK && args->json && args->markdown)
+        status = complain(LL_ERR_USAGE, "--json and --markdown exclude each other");
+    return status;
+}
+
+static ll_status read_test(ll_dataset **test, ll_context *ctx, const compare_args *args, int64_t K) {
+    char found[4200];
+    const char *labels = args->test_labels;
+    if (!labels && inputs_find_labels(found, sizeof found, ctx, args->test_features)) {
+        labels = found;
+        term_note("test labels from %s", labels);
+    }
+    if (!labels)
+        return complain(LL_ERR_USAGE, "--test-labels is missing");
+    return ll_dataset_read(test, ctx, args->test_features, labels, K);
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    (void)typed;
+    const compare_args *args = arguments;
+    ll_dataset *train = NULL, *test = NULL;
+    ll_head *head = NULL;
+    ll_compare_row *rows = NULL;
+    char *text = NULL;
+    ll_status status = check(args);
+    if (status == LL_OK)
+        status = training_read(&train, &head, ctx, &args->training);
+    if (status == LL_OK)
+        status = read_test(&test, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
+    if (status == LL_OK && !(rows = calloc(ll_method_count(), sizeof *rows)))
+        status = complain(LL_ERR_MEMORY, "memory ran out");
+    if (status == LL_OK)
+        status = ll_compare(rows, ctx, train, test, head, &args->options);
+    if (status == LL_OK)
+        status = ll_compare_text(&text, ctx, rows, &args->options,
+                                 args->json ? LL_TEXT_JSON : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN);
+    if (status == LL_OK)
+        fputs(text, stdout);
+    ll_text_free(text);
+    free(rows);
+    ll_head_free(head);
+    ll_dataset_free(test);
+    ll_dataset_free(train);
+    return status;
+}
+
+static const char *const examples[] = {
+    "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy",
+    "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
+    "--head head.npz --samples 20 --markdown",
+    NULL,
+};
+
+const command cmd_compare = {
+    .name = "compare",
+    .summary = "all methods with defaults, one table, a suggested threshold",
+    .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--head FILE] [OPTIONS]",
+    .detail = "Fits every method on the training data, evaluates each on the test data, and suggests a threshold for the allowed risk. "
+              "Options of the methods hold for each method that uses them.",
+    .examples = examples,
+    .args_size = sizeof(compare_args),
+    .defaults = defaults,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer fit: features and labels to an ensemble of last layers. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "inputs.h"
+#include "term.h"
+
+typedef struct fit_args {
+    training_args training;
+    ll_fit_options options;
+    const char *output;
+    int64_t threads;
+    bool resume;
+} fit_args;
+
+static const ll_option run_table[] = {
+    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, output), .arg = "FILE",
+     .help = "the ensemble to write, .safetensors"},
+    {.name = "resume", .type = LL_OPTION_FLAG, .offset = offsetof(fit_args, resume),
+     .help = "go on with a run that was interrupted, from FILE.partial; the result is the same bits"},
+    {.name = "threads", .type = LL_OPTION_INT, .offset = offsetof(fit_args, threads), .arg = "T", .min = 1, .max = 1024,
+     .standard = "all processors", .help = "worker threads; the result does not depend on it"},
+};
+
+static void defaults(void *args) {
+    *(fit_args *)args = (fit_args){.training = training_defaults(), .options = ll_fit_options_default()};
+}
+
+static size_t groups(option_group out[GROUPS_MAX]) {
+    out[0] = (option_group){.title = "Data", .table = training_table, .count = training_count, .base = offsetof(fit_args, training)};
+    out[1] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
+    out[1].table = ll_fit_options_table(&out[1].count);
+    out[2] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
+    return 3;
+}
+
+static void note_unused(const char *method, const parsed *typed) {
+    size_t count;
+    const ll_option *table = ll_fit_options_table(&count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(table[i].name, "method") != 0 && args_given(typed, &cmd_fit, table[i].name) && !ll_method_uses(method, table[i].name))
+            term_note("--%s is not used by the method %s", table[i].name, method);
+}
+
+static int64_t samples_of(const ll_fit_options *options) {
+    for (size_t i = 0; i < ll_method_count(); i++) {
+        ll_method_info info = ll_method_get(i);
+        if (strcmp(info.name, options->method) == 0)
+            return info.samples <= 1 || !options->samples ? info.samples : options->samples;
+    }
+    return options->samples;
+}
+
+static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) {
+    FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
+    int64_t S = samples_of(&args->options);
+    fprintf(to, "%s: %" PRId64 " member%s, %" PRId64 " classes, %" PRId64 " features, %.1f s -> %s\n", args->options.method, S,
+            S == 1 ? "" : "s", K, D, seconds, args->output);
+}
+
+static ll_status check(const fit_args *args) {
+    const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
+    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias};
+    ll_status status = inputs_require("--features", args->training.features, example);
+    if (status == LL_OK)
+        status = inputs_require("--output", args->output, example);
+    if (status == LL_OK)
+        status = inputs_check_output(args->output, inputs, COUNT(inputs));
+    return status;
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    const fit_args *args = arguments;
+    double start = term_seconds();
+    ll_dataset *data = NULL;
+    ll_head *head = NULL;
+    ll_status status = check(args);
+    if (status != LL_OK)
+        return status;
+    note_unused(args->options.method, typed);
+    status = training_read(&data, &head, ctx, &args->training);
+    if (status == LL_OK)
+        status = ll_fit_write(ctx, args->output, data, head, &args->options, args->resume);
+    if (status == LL_OK)
+        summary(args, head ? ll_head_classes(head) : ll_dataset_classes(data), ll_dataset_features(data), term_seconds() - start);
+    ll_head_free(head);
+    ll_dataset_free(data);
+    return status;
+}
+
+static const char *const examples[] = {
+    "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors",
+    "lastlayer fit --features features.npy --labels labels.npy --head head.npz --method sgld --samples 50 --seed 1 -o sgld.safetensors",
+    "lastlayer fit --features features.npy --labels labels.npy --method dropout --dropout 0.3 --epochs 20 -o dropout.safetensors",
+    NULL,
+};
+
+const command cmd_fit = {
+    .name = "fit",
+    .summary = "sample an ensemble of last layers from features and labels",
+    .usage = "--features FILE --labels FILE [--head FILE] [--method METHOD] [OPTIONS] -o FILE",
+    .detail = "Starts at the trained last layer (--head), or at the MAP solution when none is given, and samples S last layers. The same "
+              "inputs, options and seed give the same file, for any number of threads.\n"
+              "\n"
+              "While it runs, finished members lie in FILE.partial. After an interruption the same command with --resume "
+              "goes on from there.",
+    .examples = examples,
+    .args_size = sizeof(fit_args),
+    .defaults = defaults,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer predict: an ensemble and features to labels and confidences. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "inputs.h"
+#include "term.h"
+
+typedef struct predict_args {
+    const char *features, *labels, *output;
+    int64_t threads;
+    ll_predict_options options;
+} predict_args;
+
+#define AT(member) offsetof(predict_args, member)
+
+static const ll_option data_table[] = {
+    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", .help = "features [N,D]: FILE or FILE:NAME"},
+    {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
+     .help = "true labels [N]: kept as truth, and the scores of the first s members are added as running"},
+    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
+     .help = "the predictions to write, .npz or .csv"},
+    {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
+     .help = "worker threads; the result does not depend on it"},
+};
+
+static void defaults(void *args) {
+    *(predict_args *)args = (predict_args){.options = ll_predict_options_default()};
+}
+
+static size_t groups(option_group out[GROUPS_MAX]) {
+    out[0] = (option_group){.title = "Data", .table = data_table, .count = COUNT(data_table)};
+    out[1] = (option_group){.title = "Prediction", .base = AT(options)};
+    out[1].table = ll_predict_options_table(&out[1].count);
+    return 2;
+}
+
+/* The file was just written, so what it cannot say (a pipe, a device) is left unsaid. */
+static void print_abstained(FILE *to, ll_context *ctx, const char *path) {
+    char where[4200];
+    ll_bundle *bundle = NULL;
+    ll_array abstain;
+    bool fits = snprintf(where, sizeof where, "%s:abstain", path) < (int)sizeof where;
+    if (!fits || ll_array_read(&bundle, &abstain, ctx, where, NULL) != LL_OK)
+        return;
+    if (abstain.rank == 1) {
+        static const char zero[8];
+        size_t size = ll_dtype_size(abstain.dtype);
+        int64_t n = abstain.shape[0], count = 0;
+        for (int64_t i = 0; i < n; i++)
+            count += memcmp((const char *)abstain.data + (size_t)i * size, zero, size) != 0;
+        fprintf(to, "abstains on %" PRId64 " of %" PRId64 " points (%.2f %%)\n", count, n, 100 * (double)count / (double)n);
+    }
+    ll_bundle_free(bundle);
+}
+
+static ll_status check(const predict_args *args, const parsed *typed) {
+    const char *example = "lastlayer predict ens.safetensors --features features.npy -o pred.npz";
+    const char *inputs[] = {typed->operand, args->features, args->labels};
+    ll_status status = inputs_require("the ensemble", typed->operand, example);
+    if (status == LL_OK)
+        status = inputs_require("--features", args->features, example);
+    if (status == LL_OK)
+        status = inputs_require("--output", args->output, example);
+    if (status == LL_OK)
+        status = inputs_check_output(args->output, inputs, COUNT(inputs));
+    if (status == LL_OK && args_given(typed, &cmd_predict, "by") && isnan(args->options.threshold))
+        term_note("--by is not used without --threshold");
+    return status;
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    const predict_args *args = arguments;
+    double start = term_seconds();
+    ll_ensemble *ensemble = NULL;
+    ll_dataset *data = NULL;
+    ll_status status = check(args, typed);
+    if (status == LL_OK)
+        status = ll_ensemble_read(&ensemble, ctx, typed->operand);
+    if (status == LL_OK)
+        status = ll_dataset_read(&data, ctx, args->features, args->labels, args->labels ? ll_ensemble_classes(ensemble) : 0);
+    if (status == LL_OK)
+        status = ll_predict_write(ctx, args->output, ensemble, data, &args->options);
+    if (status == LL_OK) {
+        FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
+        fprintf(to, "%" PRId64 " points by %" PRId64 " members of %s, %.1f s -> %s\n", ll_dataset_rows(data), ll_ensemble_samples(ensemble),
+                ll_ensemble_method(ensemble), term_seconds() - start, args->output);
+        if (!isnan(args->options.threshold))
+            print_abstained(to, ctx, args->output);
+    }
+    ll_dataset_free(data);
+    ll_ensemble_free(ensemble);
+    return status;
+}
+
+static const char *const examples[] = {
+    "lastlayer predict ens.safetensors --features test_features.npy --labels test_labels.npy -o pred.npz",
+    "lastlayer predict ens.safetensors --features test_features.npy --threshold 0.9 --by sr -o pred.csv",
+    NULL,
+};
+
+const command cmd_predict = {
+    .name = "predict",
+    .summary = "label points, with confidences, by an ensemble",
+    .usage = "ENSEMBLE --features FILE [--labels FILE] [--threshold C --by CONFIDENCE] [OPTIONS] -o FILE",
+    .operand = "ENSEMBLE",
+    .operand_help = "a file of lastlayer fit",
+    .detail = "Writes per point the label (argmax of the mean probability), the vote (argmax of the members' votes), the confidences sr "
+              "std hq maxmin entropy mi margin, of which higher always means more sure, and the mean probabilities. With --threshold also "
+              "abstain: the confidence --by is below it.",
+    .examples = examples,
+    .args_size = sizeof(predict_args),
+    .defaults = defaults,
+    .groups = groups,
+    .run = run,
+};

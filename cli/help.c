@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* Help pages, from the tables. What a page says about a flag is what the parser enforces. */
+#include "help.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+
+const exit_code exit_codes[] = {
+    {LL_OK, "success"},
+    {LL_ERR_INTERNAL, "a defect of lastlayer itself"},
+    {LL_ERR_USAGE, "a flag or argument is wrong: its name, its range, or its company"},
+    {LL_ERR_READ, "a file cannot be opened or read, or is empty"},
+    {LL_ERR_FORMAT, "a file is not what it says: truncated, garbage, unsupported"},
+    {LL_ERR_DATA, "the arrays do not fit together, or hold impossible values"},
+    {LL_ERR_WRITE, "the output cannot be written"},
+    {LL_ERR_DIVERGED, "training left the finite numbers, or its loss exploded: lower --lr"},
+    {LL_ERR_MEMORY, "memory ran out"},
+    {LL_ERR_CANCELLED, "interrupted (Ctrl-C, SIGTERM)"},
+};
+const size_t exit_code_count = COUNT(exit_codes);
+
+const environment_variable environment_variables[] = {
+    {"LASTLAYER_ISA", "the kernels to use (ref, base, v3, v4) instead of the best ones this processor has"},
+    {"NO_COLOR", "when set, no colours"},
+};
+const size_t environment_variable_count = COUNT(environment_variables);
+
+void help_flag(char *out, size_t size, const ll_option *option) {
+    char letter[8] = "";
+    if (option->letter)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    bool value = option->type != LL_OPTION_FLAG;
+    snprintf(out, size, "%s--%s%s%s", letter, option->name, value ? " " : "", value ? (option->arg ? option->arg : "VALUE") : "");
+}
+
+void help_limits(char *out, size_t size, const ll_option *option, const void *target) {
+    char range[200] = "";
+    if (option->type == LL_OPTION_CHOICE)
+        snprintf(range, sizeof range, "one of %s", option->choices);
+    else if (option->type == LL_OPTION_INT || option->type == LL_OPTION_REAL || option->type == LL_OPTION_SEED)
+        args_range(range, sizeof range, option, args_zero_means_default(option, target), false);
+    const char *standard = option->type == LL_OPTION_FLAG ? NULL : option->standard;
+    snprintf(out, size, "%s%s%s%s", standard ? "default " : "", standard ? standard : "", standard && *range ? "; " : "", range);
+}
+
+/* Words from column `indent` on, lines up to 100 columns; `at` is the column where the line stands now. */
+static void wrap(const char *text, int indent, int at) {
+    enum { WIDTH = 100 };
+    bool start = true;
+    while (*text) {
+        if (*text == '\n') {
+            printf("\n%*s", text[1] == '\n' || !text[1] ? 0 : indent, "");
+            at = indent;
+            start = true;
+            text++;
+            continue;
+        }
+        int length = (int)strcspn(text, " \n");
+        if (!start && at + 1 + length > WIDTH) {
+            printf("\n%*s", indent, "");
+            at = indent;
+            start = true;
+        }
+        at += printf("%s%.*s", start ? "" : " ", length, text);
+        start = false;
+        text += length;
+        text += *text == ' ';
+    }
+    putchar('\n');
+}
+
+enum { HELP_COLUMN = 28 };
+
+static void entry(const char *left, const char *right) {
+    int at = printf("  %s", left);
+    if (at >= HELP_COLUMN - 1) {
+        putchar('\n');
+        at = 0;
+    }
+    printf("%*s", HELP_COLUMN - at, "");
+    wrap(right, HELP_COLUMN, HELP_COLUMN);
+}
+
+static void option_entry(const ll_option *option, const void *target) {
+    char flag[100], limits[300], text[900];
+    help_flag(flag, sizeof flag, option);
+    help_limits(limits, sizeof limits, option, target);
+    snprintf(text, sizeof text, "%s%s%s%s", option->help, *limits ? " (" : "", limits, *limits ? ")" : "");
+    entry(flag, text);
+}
+
+static void exit_code_lines(void) {
+    puts("\nExit codes");
+    for (size_t i = 0; i < exit_code_count; i++) {
+        char value[8];
+        snprintf(value, sizeof value, "%d", exit_codes[i].value);
+        entry(value, exit_codes[i].meaning);
+    }
+}
+
+void help_overview(void) {
+    puts("lastlayer: an honest \"I don't know\" for any classifier\n");
+    puts("Usage: lastlayer COMMAND [OPTIONS]\n");
+    puts("Commands");
+    for (size_t i = 0; i < command_count; i++)
+        entry(commands[i]->name, commands[i]->summary);
+    entry("help COMMAND", "the page of a command; help man, bash, zsh, fish print the man page and the completions");
+    puts("\nFiles are .npy, .npz, .safetensors, .idx, .idx.gz or .csv, told by content. FILE:NAME picks one array of a file.");
+    puts("\nExamples");
+    for (size_t i = 0; i < command_count; i++)
+        printf("  %s\n", commands[i]->examples[0]);
+    exit_code_lines();
+    puts("\nOptions");
+    entry("-h, --help", "this page");
+    entry("--version", "the version, and the kernels this processor uses");
+}
+
+void help_command(const command *cmd) {
+    printf("lastlayer %s: %s\n\n", cmd->name, cmd->summary);
+    for (const char *line = cmd->usage; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        char usage[300];
+        snprintf(usage, sizeof usage, "%.*s", (int)strcspn(line, "\n"), line);
+        int at = printf("%s lastlayer %s ", line == cmd->usage ? "Usage:" : "   or:", cmd->name);
+        wrap(usage, 11, at);
+    }
+    putchar('\n');
+    wrap(cmd->detail, 0, 0);
+    if (cmd->operand) {
+        puts("\nArgument");
+        entry(cmd->operand, cmd->operand_help);
+    }
+    if (args_find(cmd, "method", NULL, NULL)) {
+        puts("\nMethods");
+        for (size_t i = 0; i < ll_method_count(); i++)
+            entry(ll_method_get(i).name, ll_method_get(i).summary);
+    }
+    void *args = calloc(1, cmd->args_size);
+    if (!args)
+        return;
+    cmd->defaults(args);
+    option_group groups[GROUPS_MAX];
+    size_t count = cmd->groups(groups);
+    for (size_t g = 0; g < count; g++) {
+        printf("\n%s\n", groups[g].title);
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (args_has(&groups[g], i))
+                option_entry(&groups[g].table[i], (const char *)args + groups[g].base);
+    }
+    free(args);
+    puts("\nExamples");
+    for (const char *const *example = cmd->examples; *example; example++)
+        printf("  %s\n", *example);
+    exit_code_lines();
+}

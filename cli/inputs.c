@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Files named on the command line: which are there, which are the same, and the training set they make. */
+#include "inputs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "term.h"
+
+#define AT(member) offsetof(training_args, member)
+
+const ll_option training_table[] = {
+    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", .help = "features [N,D]: FILE or FILE:NAME"},
+    {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
+     .help = "labels [N], whole numbers from 0; may be left out when the file of the features has them (labels_train beside "
+             "features_train)"},
+    {.name = "head", .type = LL_OPTION_TEXT, .offset = AT(head), .arg = "FILE",
+     .help = "the trained last layer: a file with W and b (or weight and bias, kernel and bias, ...), or W alone"},
+    {.name = "bias", .type = LL_OPTION_TEXT, .offset = AT(bias), .arg = "FILE", .help = "b [K] of --head, when it is not in that file"},
+    {.name = "head-layout", .type = LL_OPTION_CHOICE, .offset = AT(head_layout), .arg = "LAYOUT", .choices = "kd|dk",
+     .help = "W is [K,D] (PyTorch) or [D,K] (Keras); only needed when K = D"},
+    {.name = "init", .type = LL_OPTION_CHOICE, .offset = AT(init), .arg = "START", .choices = "head|map",
+     .standard = "head if --head is given, else map",
+     .help = "where the methods start: the given head, or the MAP solution found by L-BFGS"},
+    {.name = "classes", .type = LL_OPTION_INT, .offset = AT(classes), .arg = "K", .min = 2, .max = 2147483647,
+     .standard = "1 + the largest label", .help = "number of classes"},
+};
+const size_t training_count = sizeof training_table / sizeof training_table[0];
+
+training_args training_defaults(void) {
+    return (training_args){0};
+}
+
+ll_status inputs_require(const char *flag, const char *value, const char *example) {
+    return value ? LL_OK : complain(LL_ERR_USAGE, "%s is missing (for example: %s)", flag, example);
+}
+
+ll_status inputs_require_truth(const ll_predictions *predictions, const char *path) {
+    return ll_predictions_view(predictions).truth ? LL_OK : complain(LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", path);
+}
+
+ll_status inputs_check_output(const char *output, const char *const *inputs, size_t count) {
+    if (strcmp(output, "-") == 0)
+        return complain(LL_ERR_USAGE, "the output is -; name a file (standard output is /dev/stdout)");
+    struct stat target, found;
+    if (stat(output, &target) != 0 || !S_ISREG(target.st_mode))
+        return LL_OK;
+    for (size_t i = 0; i < count; i++) {
+        /* FILE:NAME: whatever stands before a colon may be the file. */
+        for (const char *end = inputs[i]; end && *end;) {
+            end += 1 + strcspn(end + 1, ":");
+            char path[4096];
+            int length = snprintf(path, sizeof path, "%.*s", (int)(end - inputs[i]), inputs[i]);
+            if (length < (int)sizeof path && stat(path, &found) == 0 && found.st_dev == target.st_dev && found.st_ino == target.st_ino)
+                return complain(LL_ERR_USAGE, "the output %s is also the input %s; choose another name", output, path);
+        }
+    }
+    return LL_OK;
+}
+
+bool inputs_is_stdout(const char *path) {
+    struct stat a, b;
+    return stat(path, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+bool inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) {
+    static const char *const pairs[][2] = {
+        {"features_train", "labels_train"}, {"features_val", "labels_val"}, {"features_test", "labels_test"},
+        {"x_train", "y_train"},             {"x_test", "y_test"},           {"features", "labels"},
+        {"x", "y"},                         {"X", "y"},
+    };
+    char path[4096];
+    const char *name = NULL;
+    if (snprintf(path, sizeof path, "%s", features) >= (int)sizeof path)
+        return false;
+    if (access(path, F_OK) != 0) {
+        char *colon = strrchr(path, ':');
+        if (!colon)
+            return false;
+        *colon = 0;
+        name = colon + 1;
+    }
+    ll_bundle *bundle;
+    if (ll_bundle_read(&bundle, ctx, path) != LL_OK)
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0] && !found; i++) {
+        bool both = ll_bundle_find(bundle, pairs[i][0]) >= 0 && ll_bundle_find(bundle, pairs[i][1]) >= 0;
+        found = both && (!name || strcmp(name, pairs[i][0]) == 0);
+        if (found)
+            snprintf(out, size, "%s:%s", path, pairs[i][1]);
+    }
+    ll_bundle_free(bundle);
+    return found;
+}
+
+static ll_status read_head(ll_head **head, ll_context *ctx, const training_args *args, int64_t D) {
+    ll_head_layout layout = LL_HEAD_LAYOUT_AUTO;
+    if (args->head_layout)
+        layout = strcmp(args->head_layout, "kd") == 0 ? LL_HEAD_LAYOUT_KD : LL_HEAD_LAYOUT_DK;
+    ll_status status = ll_head_read(head, ctx, args->head, args->bias, D, layout);
+    if (status == LL_OK && args->classes && args->classes != ll_head_classes(*head))
+        return complain(LL_ERR_DATA, "--classes is %lld, but the head %s has %lld classes; leave --classes out", (long long)args->classes,
+                        args->head, (long long)ll_head_classes(*head));
+    return status;
+}
+
+ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, const training_args *args) {
+    char found[4200];
+    const char *labels = args->labels;
+    *data = NULL;
+    *head = NULL;
+    if (!args->head && (args->bias || args->head_layout))
+        return complain(LL_ERR_USAGE, "--%s belongs to --head, which is missing", args->bias ? "bias" : "head-layout");
+    if (!args->head && args->init && strcmp(args->init, "head") == 0)
+        return complain(LL_ERR_USAGE, "--init head needs the head: --head FILE");
+    if (!labels && inputs_find_labels(found, sizeof found, ctx, args->features)) {
+        labels = found;
+        term_note("labels from %s", labels);
+    }
+    if (!labels && access(args->features, F_OK) == 0)
+        return complain(LL_ERR_USAGE, "--labels is missing, and %s has none beside its features", args->features);
+    ll_status status = ll_dataset_read(data, ctx, args->features, labels, args->classes);
+    if (status != LL_OK || !args->head)
+        return status;
+    if (args->init && strcmp(args->init, "map") == 0) {
+        term_note("--head is not used with --init map");
+        return LL_OK;
+    }
+    return read_head(head, ctx, args, ll_dataset_features(*data));
+}

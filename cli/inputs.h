@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What several commands do with their files before the work starts. */
+#ifndef CLI_INPUTS_H
+#define CLI_INPUTS_H
+
+#include "lastlayer.h"
+
+/* The flags that name a training set and a head. */
+typedef struct training_args {
+    const char *features, *labels, *head, *bias, *head_layout, *init;
+    int64_t classes;
+} training_args;
+
+extern const ll_option training_table[];
+extern const size_t training_count;
+training_args training_defaults(void);
+
+/* Reads what the flags name. *head is NULL when theta* is to be solved for. */
+ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, const training_args *args) LL_CHECK_RESULT;
+
+/* Refuses a missing flag with the usage that has it. */
+ll_status inputs_require(const char *flag, const char *value, const char *example) LL_CHECK_RESULT;
+/* Refuses an output that is also an input (also through links). `inputs` FILE or FILE:NAME, NULLs are skipped. */
+ll_status inputs_check_output(const char *output, const char *const *inputs, size_t count) LL_CHECK_RESULT;
+/* Refuses predictions without true labels. */
+ll_status inputs_require_truth(const ll_predictions *predictions, const char *path) LL_CHECK_RESULT;
+/* Is this path where our stdout goes? */
+bool inputs_is_stdout(const char *path);
+/* Labels that a container has beside its features (labels_train beside features_train): FILE:NAME in `out`, or false. */
+bool inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features);
+
+#endif

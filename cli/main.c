@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `lastlayer`: finds the subcommand, parses, runs, and turns its status into the exit code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "help.h"
+#include "term.h"
+
+const command *const commands[] = {
+    &cmd_fit, &cmd_predict, &cmd_evaluate, &cmd_threshold, &cmd_compare, &cmd_inspect, &cmd_convert,
+};
+const size_t command_count = COUNT(commands);
+
+typedef struct page {
+    const char *name;
+    void (*print)(void);
+} page;
+
+static const page pages[] = {
+    {"man", help_man}, {"bash", help_complete_bash}, {"zsh", help_complete_zsh}, {"fish", help_complete_fish},
+};
+
+static const command *find(const char *name) {
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static ll_status unknown_command(const char *name) {
+    const char *nearest = "help";
+    int best = args_distance(name, nearest);
+    for (size_t i = 0; i < command_count; i++) {
+        int distance = args_distance(name, commands[i]->name);
+        if (distance < best) {
+            best = distance;
+            nearest = commands[i]->name;
+        }
+    }
+    return complain(LL_ERR_USAGE, "unknown command %s; the nearest one is %s (all: lastlayer --help)", name, nearest);
+}
+
+static ll_status help(int argc, char **argv) {
+    if (argc > 1)
+        return complain(LL_ERR_USAGE, "unexpected argument %s; expected one page: lastlayer help COMMAND", argv[1]);
+    if (argc == 0) {
+        help_overview();
+        return LL_OK;
+    }
+    for (size_t i = 0; i < COUNT(pages); i++)
+        if (strcmp(pages[i].name, argv[0]) == 0) {
+            pages[i].print();
+            return LL_OK;
+        }
+    const command *cmd = find(argv[0]);
+    if (!cmd)
+        return unknown_command(argv[0]);
+    help_command(cmd);
+    return LL_OK;
+}
+
+/* Parses with a context of its own: the number of threads is only known afterwards. */
+static ll_status parse(parsed *typed, void *args, const command *cmd, int argc, char **argv) {
+    ll_context *ctx = NULL;
+    ll_context_options options = ll_context_options_default();
+    options.threads = 1;
+    ll_status status = ll_context_new(&ctx, &options);
+    if (status == LL_OK)
+        status = args_parse(typed, args, ctx, cmd, argc, argv);
+    if (status != LL_OK)
+        term_error(cmd->name, ctx, ll_status_name(status));
+    ll_context_free(ctx);
+    return status;
+}
+
+static ll_status run(const command *cmd, int argc, char **argv) {
+    void *args = calloc(1, cmd->args_size);
+    if (!args) {
+        term_error(cmd->name, NULL, "memory ran out");
+        return LL_ERR_MEMORY;
+    }
+    cmd->defaults(args);
+    parsed typed;
+    ll_context *ctx = NULL;
+    ll_status status = parse(&typed, args, cmd, argc, argv);
+    if (status != LL_OK)
+        goto done;
+    if (typed.help) {
+        help_command(cmd);
+        status = term_flush();
+    } else {
+        status = term_context_new(&ctx, (int)args_int(cmd, args, "threads", 0));
+        if (status == LL_OK)
+            status = cmd->run(ctx, args, &typed);
+        if (status == LL_OK)
+            status = term_flush();
+    }
+    if (status != LL_OK)
+        term_error(cmd->name, ctx, ll_status_name(status));
+    term_context_free(ctx);
+done:
+    free(args);
+    return status;
+}
+
+static ll_status dispatch(int argc, char **argv) {
+    if (argc < 2)
+        return complain(LL_ERR_USAGE, "no command; try lastlayer --help");
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return help(0, NULL);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("lastlayer %s (%s kernels)\n", ll_version(), ll_isa());
+        return LL_OK;
+    }
+    return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv) {
+    const command *cmd = argc > 1 ? find(argv[1]) : NULL;
+    if (cmd)
+        return (int)run(cmd, argc - 2, argv + 2);
+    ll_status status = dispatch(argc, argv);
+    if (status == LL_OK)
+        status = term_flush();
+    if (status != LL_OK)
+        term_error(NULL, NULL, ll_status_name(status));
+    return (int)status;
+}

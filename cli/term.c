@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* The terminal. stdout holds results only; the rest goes to stderr, and the progress bar only where stderr is a terminal. */
+#include "term.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static char kept[2048];
+
+ll_status complain(ll_status status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(kept, sizeof kept, format, args);
+    va_end(args);
+    return status;
+}
+
+double term_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- progress ---- */
+
+typedef struct bar {
+    bool shown;
+    char what[64];
+    double start, first; /* time and `done` of the first report: a resumed run does not start at 0 */
+} bar;
+
+static bar progress_bar;
+
+static bool is_terminal(void) {
+    const char *kind = getenv("TERM");
+    return isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+}
+
+static bool use_color(void) {
+    const char *no = getenv("NO_COLOR");
+    return is_terminal() && !(no && *no);
+}
+
+static void wipe_bar(void) {
+    if (progress_bar.shown)
+        fputs("\r\033[K", stderr);
+    progress_bar.shown = false;
+}
+
+static void duration(char *out, size_t size, double seconds) {
+    int64_t s = (int64_t)(seconds + 0.5);
+    if (s < 3600)
+        snprintf(out, size, "%d:%02d", (int)(s / 60), (int)(s % 60));
+    else
+        snprintf(out, size, "%lld:%02d:%02d", (long long)(s / 3600), (int)(s / 60 % 60), (int)(s % 60));
+}
+
+static void on_progress(void *user, const char *what, double done, double total) {
+    (void)user;
+    bar *b = &progress_bar;
+    double now = term_seconds();
+    if (strncmp(b->what, what, sizeof b->what - 1) != 0) {
+        snprintf(b->what, sizeof b->what, "%s", what);
+        b->start = now;
+        b->first = done;
+    }
+    if (done >= total) {
+        wipe_bar();
+        fflush(stderr);
+        b->what[0] = 0;
+        return;
+    }
+    char left[32] = "", line[256], cells[64];
+    double elapsed = now - b->start;
+    if (done > b->first && elapsed > 0.5)
+        duration(left, sizeof left, elapsed * (total - done) / (done - b->first));
+    struct winsize size;
+    int columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    int width = columns - (int)strlen(b->what) - 24;
+    width = width > 40 ? 40 : width;
+    if (width < 4) {
+        width = 0;
+    } else {
+        int full = (int)(width * done / total);
+        memset(cells, '-', (size_t)width);
+        memset(cells, '#', (size_t)full);
+    }
+    cells[width] = 0;
+    snprintf(line, sizeof line, "%s %s %3d %%%s%s", b->what, cells, (int)(100 * done / total), *left ? "  left " : "", left);
+    fprintf(stderr, "\r%.*s\033[K", columns - 1, line);
+    fflush(stderr);
+    b->shown = true;
+}
+
+/* ---- sentences ---- */
+
+/* Ends a sentence with a full stop, unless it ends in a line of its own (an example to paste) or a mark. */
+static const char *stop(const char *sentence) {
+    size_t length = strlen(sentence);
+    if (length == 0 || strchr(sentence, '\n'))
+        return "";
+    return strchr(".!?", sentence[length - 1]) ? "" : ".";
+}
+
+static void say(const char *color, const char *prefix, const char *sentence) {
+    bool colored = use_color();
+    wipe_bar();
+    fprintf(stderr, "%s%s%s %s%s\n", colored ? color : "", prefix, colored ? "\033[0m" : "", sentence, stop(sentence));
+    fflush(stderr);
+}
+
+void term_error(const char *command, const ll_context *ctx, const char *otherwise) {
+    const char *sentence = *kept ? kept : ctx && *ll_context_message(ctx) ? ll_context_message(ctx) : otherwise;
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, command ? "lastlayer %s:" : "lastlayer:", command);
+    say("\033[1;31m", prefix, sentence);
+}
+
+void term_note(const char *format, ...) {
+    char sentence[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    say("\033[2m", "note:", sentence);
+}
+
+static void on_log(void *user, ll_log_level level, const char *sentence) {
+    (void)user;
+    if (level == LL_LOG_WARNING)
+        say("\033[1;33m", "warning:", sentence);
+    else
+        say("\033[2m", "note:", sentence);
+}
+
+/* ---- Ctrl-C ---- */
+
+static ll_context *volatile running;
+
+/* The first signal asks the library to stop; the handler is then gone, so the second one kills. */
+static void on_signal(int number) {
+    ll_context *ctx = running;
+    if (ctx)
+        ll_context_cancel(ctx);
+    else
+        _exit(LL_ERR_CANCELLED);
+    (void)number;
+}
+
+static void catch_signals(void) {
+    struct sigaction action = {0};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    /* A reader that went away ends us as it ends any filter, even if our parent ignored the signal. */
+    signal(SIGPIPE, SIG_DFL);
+}
+
+ll_status term_context_new(ll_context **out, int threads) {
+    ll_context_options options = ll_context_options_default();
+    options.threads = threads;
+    options.log = on_log;
+    if (is_terminal())
+        options.progress = on_progress;
+    ll_status status = ll_context_new(out, &options);
+    if (status != LL_OK)
+        return status;
+    running = *out;
+    catch_signals();
+    return LL_OK;
+}
+
+void term_context_free(ll_context *ctx) {
+    wipe_bar();
+    running = NULL;
+    ll_context_free(ctx);
+}
+
+/* ---- stdout ---- */
+
+ll_status term_flush(void) {
+    errno = 0;
+    bool failed = ferror(stdout) != 0;
+    int why = 0;
+    if (fflush(stdout) != 0) {
+        failed = true;
+        why = errno;
+    }
+    if (failed)
+        return complain(LL_ERR_WRITE, "cannot write to standard output%s%s", why ? ": " : "", why ? strerror(why) : "");
+    return LL_OK;
+}
+
+void term_print_safe(const char *text) {
+    for (; *text; text++)
+        putchar((unsigned char)*text < 32 || *text == 127 ? '?' : *text);
+}
+
+/* Bytes of the UTF-8 character at `p`, or 0 if there is none. Overlong forms and surrogates are let through: readers replace them. */
+static size_t utf8_length(const unsigned char *p) {
+    size_t length = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+void term_print_json_string(const char *text) {
+    putchar('"');
+    while (*text) {
+        unsigned char c = (unsigned char)*text;
+        size_t length = utf8_length((const unsigned char *)text);
+        if (c == '"' || c == '\\')
+            printf("\\%c", c);
+        else if (c < 32)
+            printf("\\u%04x", c);
+        else if (length == 0)
+            fputs("\\ufffd", stdout);
+        else
+            fwrite(text, 1, length, stdout);
+        text += length ? length : 1;
+    }
+    putchar('"');
+}
+
+void term_print_json_number(double x) {
+    if (isfinite(x))
+        printf("%.17g", x);
+    else
+        fputs("null", stdout);
+}
