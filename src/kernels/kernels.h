@@ -6,8 +6,8 @@
  *     z row     = (z_1 .. z_D, 1, 0 .. 0)      ld floats
  *     theta row = (w_1 .. w_D, b, 0 .. 0)      ld floats      logit_k = <theta_k, z>
  *
- * ld = lli_kernels_stride(D) is a multiple of 16 and never of 128, so that rows do not fall into the same cache sets.
- * The padding of z and theta stays zero.
+ * ld = lli_kernels_stride(D) and ldk = lli_kernels_stride_classes(K) are multiples of 16 and never of 128, so that rows do not fall into
+ * the same cache sets. The padding of z and theta stays zero; that of logits may be read, and holds anything.
  *
  * Each result is summed in an order that depends on shapes alone: logits of a row do not depend on its batch, an element of theta
  * sums the batch in row order. So bits are the same for any number of threads and any blocking, on each level.
@@ -70,13 +70,18 @@ const lli_kernels *lli_kernels_get(void);
 const lli_kernels *lli_kernels_level(const char *name); /* NULL likewise */
 const char *lli_kernels_names(void);                    /* "ref|base|v3", for messages */
 
+/* A multiple of 16 that is none of 128: rows start in different cache sets. */
+static inline int64_t lli_kernels_pad(int64_t count) {
+    int64_t padded = (count + 15) / 16 * 16;
+    return padded % 128 ? padded : padded + 16;
+}
+
 static inline int64_t lli_kernels_stride(int64_t D) {
-    int64_t ld = (D + 1 + 15) / 16 * 16;
-    return ld % 128 ? ld : ld + 16;
+    return lli_kernels_pad(D + 1);
 }
 
 static inline int64_t lli_kernels_stride_classes(int64_t K) {
-    return (K + 15) / 16 * 16;
+    return lli_kernels_pad(K);
 }
 
 #endif

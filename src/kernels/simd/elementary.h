@@ -29,17 +29,16 @@ INLINE vd exp_d(vd x) {
     vd shifted = fma_d(x, all_d(0x1.71547652b82fep+0), magic), n = shifted - magic;
     vd r = fma_d(n, all_d(-0x1.62e42fefap-1), x);
     r = fma_d(n, all_d(-0x1.cf79abc9e3b3ap-40), r);
-    vd q = all_d(0x1.af389ecfc4b9cp-26);
-    q = fma_d(q, r, all_d(0x1.28917c89a43a7p-22));
-    q = fma_d(q, r, all_d(0x1.71de0db2f6b19p-19));
-    q = fma_d(q, r, all_d(0x1.a019b9149a41cp-16));
-    q = fma_d(q, r, all_d(0x1.a01a01a7c2efep-13));
-    q = fma_d(q, r, all_d(0x1.6c16c17889ef1p-10));
-    q = fma_d(q, r, all_d(0x1.11111111109b5p-7));
-    q = fma_d(q, r, all_d(0x1.5555555553d68p-5));
-    q = fma_d(q, r, all_d(0x1.5555555555556p-3));
-    q = fma_d(q, r, all_d(0.5));
-    vd p = fma_d(q, r * r, r) + 1.0;
+    vd r2 = r * r, even = all_d(0x1.28917c89a43a7p-22), odd = all_d(0x1.af389ecfc4b9cp-26); /* two short chains instead of a long one */
+    even = fma_d(even, r2, all_d(0x1.a019b9149a41cp-16));
+    odd = fma_d(odd, r2, all_d(0x1.71de0db2f6b19p-19));
+    even = fma_d(even, r2, all_d(0x1.6c16c17889ef1p-10));
+    odd = fma_d(odd, r2, all_d(0x1.a01a01a7c2efep-13));
+    even = fma_d(even, r2, all_d(0x1.5555555553d68p-5));
+    odd = fma_d(odd, r2, all_d(0x1.11111111109b5p-7));
+    even = fma_d(even, r2, all_d(0.5));
+    odd = fma_d(odd, r2, all_d(0x1.5555555555556p-3));
+    vd p = fma_d(fma_d(odd, r, even), r2, r) + 1.0;
     return p * (vd)(((vl)shifted + 1023) << 52);
 }
 
@@ -70,15 +69,15 @@ INLINE vf log_f(vf x) {
 /* log(1 + x) for 0 <= x < 2^52, within 3 ulp. With u = 1 + x = 2^e m rounded, c = what the rounding lost, relative to u. */
 INLINE vd log1p_d(vd x) {
     vd u = 1.0 + x, c = (x - (u - 1.0)) / u;
-    vl bits = (vl)u, e = (bits - 0x3fe6a09e667f3bcd) >> 52;
-    vl direct = e == 0; /* then f = x, unrounded */
-    vd f = choose_d(direct, x, (vd)(bits - (e << 52)) - 1.0);
-    c = (vd)(~direct & (vl)c);
+    vq bits = (vq)u, e = (bits - 0x3fe6a09e667f3bcd) >> 52;
+    vl direct = u < all_d(0x1.6a09e667f3bcdp+0); /* e = 0: then f = x, unrounded */
+    vd f = keep_d(direct, x) + keep_d(~direct, (vd)(bits - (e << 52)) - 1.0);
+    c = keep_d(~direct, c);
     vd s = f / (f + 2.0), s2 = s * s, q = all_d(2.0 / 21);
     UNROLL
     for (int i = 19; i >= 3; i -= 2)
         q = fma_d(q, s2, all_d(2.0 / i));
-    vd n = __builtin_convertvector(e, vd);
+    vd n = (vd)(e + (vq)all_d(0x1.8p52)) - 0x1.8p52; /* e as a double */
     return fma_d(n, all_d(0x1.62e42fefa39efp-1), c + fma_d(q * s2, s, s + s));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* logits[i,k] = <theta_k, z_i>: tiles of R rows x C classes whose sums live in registers, lanes along the features.
  * Long rows are cut into blocks, so that the rows of theta in use stay in the first-level cache; block sums are added in order.
+ * Pieces of long rows would share cache sets, so those of theta are copied side by side first.
  * The order of one sum depends on ld alone, never on the tile that computes it. */
 #include "base/status.h"
 #include "kernels/simd/level.h"
@@ -15,16 +16,16 @@ enum {
 
 typedef struct work {
     float *out;
-    const float *theta, *z;
-    int64_t ld, ldk;
+    const float *z, *theta; /* from the block's first feature on; row 0 of theta is class `first` */
+    int64_t first, theta_ld, ld, ldk;
     int64_t length; /* of the block */
     bool add;       /* to what earlier blocks left in out */
 } work;
 
 INLINE void tile(const work *w, int64_t i, int64_t k, const int R, const int C) {
     vf sum[12] = {{0}};
-    const float *z = w->z + i * w->ld, *theta = w->theta + k * w->ld;
-    const int64_t ld = w->ld, length = w->length;
+    const float *z = w->z + i * w->ld, *theta = w->theta + (k - w->first) * w->theta_ld;
+    const int64_t ld = w->ld, theta_ld = w->theta_ld, length = w->length;
     UNROLL2
     for (int64_t j = 0; j < length; j += W) {
         vf x[8];
@@ -33,7 +34,7 @@ INLINE void tile(const work *w, int64_t i, int64_t k, const int R, const int C) 
             x[r] = load(z + r * ld + j);
         UNROLL
         for (int c = 0; c < C; c++) {
-            vf y = load(theta + c * ld + j);
+            vf y = load(theta + c * theta_ld + j);
             UNROLL
             for (int r = 0; r < R; r++)
                 sum[r * C + c] = fma_f(x[r], y, sum[r * C + c]);
@@ -83,14 +84,33 @@ static void chunk(const work *w, int64_t i0, int64_t i1, int64_t t0, int64_t t1,
     }
 }
 
+static void pack(float *packed, const float *theta, int64_t classes, int64_t ld, int64_t length) {
+    for (int64_t k = 0; k < classes; k++)
+        memcpy(packed + k * length, theta + k * ld, (size_t)length * sizeof *packed);
+}
+
+/* One block of features. */
+static void block_of(work *w, const float *theta, int64_t n, int64_t K) {
+    _Alignas(64) float packed[CHUNK_BYTES / sizeof(float)];
+    int64_t tiles = tiles_count(K), bytes = w->length * (int64_t)sizeof *theta;
+    int64_t in_chunk = LLI_MAX(1, CHUNK_BYTES / (TILE_CLASSES * bytes)), rows_in_block = LLI_MAX(24, ROWS_BYTES / bytes / 24 * 24);
+    for (int64_t i = 0; i < n; i += rows_in_block)
+        for (int64_t t = 0; t < tiles; t += in_chunk) {
+            int64_t end = LLI_MIN(tiles, t + in_chunk);
+            w->first = tiles_start(t, tiles, K);
+            w->theta = theta + w->first * w->ld;
+            w->theta_ld = w->ld;
+            if (w->length < w->ld) {
+                pack(packed, w->theta, tiles_start(end, tiles, K) - w->first, w->ld, w->length);
+                w->theta = packed;
+                w->theta_ld = w->length;
+            }
+            chunk(w, i, LLI_MIN(n, i + rows_in_block), t, end, tiles, K);
+        }
+}
+
 void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
-    int64_t blocks = (ld + BLOCK - 1) / BLOCK, block = (ld / 16 + blocks - 1) / blocks * 16, tiles = tiles_count(K);
-    for (int64_t j = 0; j < ld; j += block) {
-        work w = {logits, theta + j, z + j, ld, ldk, LLI_MIN(block, ld - j), j > 0};
-        int64_t bytes = w.length * (int64_t)sizeof *z;
-        int64_t tiles_in_chunk = LLI_MAX(1, CHUNK_BYTES / (TILE_CLASSES * bytes)), rows_in_block = LLI_MAX(24, ROWS_BYTES / bytes / 24 * 24);
-        for (int64_t i = 0; i < n; i += rows_in_block)
-            for (int64_t t = 0; t < tiles; t += tiles_in_chunk)
-                chunk(&w, i, LLI_MIN(n, i + rows_in_block), t, LLI_MIN(tiles, t + tiles_in_chunk), tiles, K);
-    }
+    int64_t blocks = (ld + BLOCK - 1) / BLOCK, block = (ld / 16 + blocks - 1) / blocks * 16;
+    for (int64_t j = 0; j < ld; j += block)
+        block_of(&(work){.out = logits, .z = z + j, .ld = ld, .ldk = ldk, .length = LLI_MIN(block, ld - j), .add = j > 0}, theta + j, n, K);
 }

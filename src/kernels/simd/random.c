@@ -39,9 +39,8 @@ INLINE void direction(vf *cosine, vf *sine, vu c) {
     *sine = (vf)((vu)choose(odd, t, s) ^ quarter >> 1 << 31);
 }
 
-/* The normals of blocks `block`.. as two vectors. */
-INLINE void normals_of(vf out[2], lli_stream stream, uint64_t block) {
-    philox p = philox_blocks(stream, block + order);
+/* Box-Muller on H blocks: two vectors of normals, in order. */
+INLINE void box_muller(vf out[2], philox p) {
     vf r = radius(interleave(p.word[0], p.word[2])), c, s;
     direction(&c, &s, interleave(p.word[1], p.word[3]));
     vf x = r * c, y = r * s; /* numbers 0, 2 and 1, 3 of each block */
@@ -54,45 +53,69 @@ INLINE void normals_of(vf out[2], lli_stream stream, uint64_t block) {
 #endif
 }
 
+/* The normals of blocks `block` to `block` + U H - 1: 2 U vectors. */
+INLINE void normals_of(vf *out, const philox_stream *stream, uint64_t block, const int U) {
+    philox p[2];
+    philox_blocks(p, stream, (const vq[2]){block + order, block + H + order}, U);
+    UNROLL
+    for (int u = 0; u < U; u++)
+        box_muller(out + 2 * u, p[u]);
+}
+
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count) {
-    while (count > 0) {
-        vf xi[2];
-        int64_t skip = first % 4, take = LLI_MIN(NORMALS - skip, count);
-        normals_of(xi, stream, (uint64_t)first / 4);
-        if (take == NORMALS) {
-            store(out, xi[0]);
-            store(out + W, xi[1]);
-        } else
-            memcpy(out, (const float *)xi + skip, (size_t)take * sizeof *out);
-        out += take;
-        first += take;
-        count -= take;
+    philox_stream s = philox_start(stream);
+    int64_t skip = first % 4, i = 0;
+    vf xi[4];
+    if (skip == 0)
+        for (; i + 2 * NORMALS <= count; i += 2 * NORMALS) {
+            normals_of(xi, &s, (uint64_t)(first + i) / 4, 2);
+            UNROLL
+            for (int v = 0; v < 4; v++)
+                store(out + i + v * W, xi[v]);
+        }
+    for (int64_t take; i < count; i += take, skip = 0) {
+        take = LLI_MIN(NORMALS - skip, count - i);
+        normals_of(xi, &s, (uint64_t)(first + i) / 4, 1);
+        memcpy(out + i, (const float *)xi + skip, (size_t)take * sizeof *out);
     }
 }
 
-void LEVEL(add_noise)(float *x, lli_stream stream, int64_t first, int64_t count, float noise) {
-    for (int64_t j = 0; j < count; j += 2 * W) {
-        vf xi[2];
-        normals_of(xi, stream, (uint64_t)(first + j) / 4);
-        UNROLL
-        for (int v = 0; v < 2; v++) {
-            int32_t inside = (int32_t)LLI_MIN(count - j - v * W, W); /* the padding gets no noise */
-            vf step = (vf)((vi)(xi[v] * noise) & (LANES(vi) < inside));
-            store(x + j + v * W, load(x + j + v * W) + step);
+/* x[j] += noise * xi[j], j < inside. */
+INLINE void add(float *x, const vf *xi, float noise, int64_t inside, const int vectors) {
+    UNROLL
+    for (int v = 0; v < vectors; v++) {
+        int32_t lanes = (int32_t)LLI_MIN(inside - v * W, W);
+        store(x + v * W, load(x + v * W) + (vf)((vi)(xi[v] * noise) & (LANES(vi) < lanes)));
+    }
+}
+
+void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int64_t ld, float noise) {
+    philox_stream s = philox_start(stream);
+    vf xi[4];
+    for (int64_t k = 0; k < K; k++) {
+        int64_t place = k * ld, end = place + D + 1; /* the padding gets no noise */
+        for (; place + NORMALS < end; place += 2 * NORMALS) {
+            normals_of(xi, &s, (uint64_t)place / 4, 2);
+            add(theta + place, xi, noise, end - place, 4);
+        }
+        if (place < end) {
+            normals_of(xi, &s, (uint64_t)place / 4, 1);
+            add(theta + place, xi, noise, end - place, 2);
         }
     }
 }
 
 /* The 128 units of H groups, a bit each: 1 = dropped. Group t of lane l has number group + l; its plane q is Philox block 16 (group + l) + q.
  * Plane 0 is the top bit of the 16-bit numbers; a unit is decided at the first bit where its number differs from drop16. */
-static void dropped_units(uint32_t bits[H][4], const lli_mask *m, uint64_t group) {
+static void dropped_units(uint32_t bits[H][4], const lli_mask *m, const philox_stream *stream, uint64_t group) {
     vq open[4], dropped[4] = {{0}};
     int planes = 16 - __builtin_ctz(m->drop16);
     for (int word = 0; word < 4; word++)
         open[word] = all_q(0xffffffffu);
     for (int plane = 0; plane < planes; plane++) {
         vq block = ((group + LANES_D(vq)) << 4 | (uint64_t)plane) | (uint64_t)m->layer << 56, any = {0};
-        philox p = philox_blocks(m->stream, block);
+        philox p;
+        philox_blocks(&p, stream, &block, 1);
         bool one = m->drop16 >> (15 - plane) & 1u;
         UNROLL
         for (int word = 0; word < 4; word++) {
@@ -129,9 +152,10 @@ INLINE void apply(float *out, const float *z, const uint32_t bits[4], int64_t un
 void LEVEL(mask)(float *out, const float *z, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld) {
     int64_t groups = (D + 127) / 128, total = n * groups;
     float scale = 65536.0f / (float)(65536 - m->drop16);
+    philox_stream stream = philox_start(m->stream);
     for (int64_t t = 0; t < total; t += H) {
         uint32_t bits[H][4];
-        dropped_units(bits, m, (uint64_t)first * (uint64_t)groups + (uint64_t)t);
+        dropped_units(bits, m, &stream, (uint64_t)first * (uint64_t)groups + (uint64_t)t);
         for (int64_t a = 0; a < LLI_MIN(total - t, H); a++) {
             int64_t i = (t + a) / groups, j = (t + a) % groups * 128;
             bool last = j + 128 >= D;

@@ -1,134 +1,131 @@
 /* SPDX-License-Identifier: MIT */
-/* Softmax of rows, lanes along the classes: in f32 as the residual of training, in f64 with tails for prediction. */
-#include <float.h>
-
+/* Softmax in f64 with tails, for prediction: r = p - 1{top}, top and entropy of each row.
+ * Few classes: H rows at a time, transposed, lanes = rows. Many: row by row, lanes = classes. K alone decides. */
 #include "base/status.h"
 #include "kernels/simd/elementary.h"
 #include "kernels/simd/level.h"
 
-/* log(total) - correct for up to W rows, added in row order. */
-static double row_losses(const float *total, const float *correct, int64_t rows) {
-    float loss[W];
-    double sum = 0;
-    store(loss, log_f(load(total)) - load(correct));
-    for (int64_t i = 0; i < rows; i++)
-        sum += isfinite(total[i]) ? (double)loss[i] : (double)NAN;
-    return sum;
+enum { FEW = 32 };
+
+/* Sums over the other classes of exp(d) and of exp(d) * -d, d = logit - largest: no term is negative. */
+typedef struct sums {
+    vd others, weighted;
+} sums;
+
+/* exp(d) where `counts`, which is not the top class; 0 elsewhere and where it underflows. */
+INLINE vd exponential(sums *s, vd d, vl counts) {
+    d = keep_d(counts, d);
+    counts &= ~(d < all_d(-708.0));
+    d = keep_d(counts, d);
+    vd e = keep_d(counts, exp_d(d));
+    s->others += e;
+    s->weighted = fma_d(e, -d, s->weighted);
+    return e;
 }
 
-/* One row to probabilities; their sum before the division goes to *total, NaN if a logit is not finite. Returns the largest logit. */
-INLINE float probabilities(float *total, float *row, int64_t K, int64_t ldk) {
-    int64_t padded = (K + W - 1) / W * W;
-    for (int64_t k = K; k < padded; k++)
-        row[k] = row[0];
-    vf top = load(row);
-    for (int64_t k = W; k < padded; k += W)
-        top = larger(top, load(row + k));
-    float largest = largest_lane(top);
-    vf sum = {0};
-    vi gap = {0}; /* lanes where a logit is infinitely below the largest */
-    for (int64_t k = 0; k < padded; k += W) {
-        vf x = load(row + k) - largest, e = exp_f(x);
-        e = (vf)((vi)e & (LANES(vi) < (int32_t)LLI_MIN(K - k, W)));
-        gap |= x < all(-FLT_MAX);
-        sum += e;
-        store(row + k, e);
+/* With o = sum of exp(d_k) over the other classes, log p_top = -log(1 + o) and log p_k = d_k - log(1 + o), so
+ * entropy = log(1 + o) + sum of exp(d_k) * -d_k / (1 + o): nothing cancels. */
+INLINE vd entropy_of(sums s) {
+    return log1p_d(s.others) + s.weighted / (1.0 + s.others);
+}
+
+/* H columns of `rows` rows to x[column]; missing rows repeat the last. */
+INLINE void load_columns(vd *x, const float *logits, int64_t rows, int64_t ldk) {
+    vd t[H];
+    UNROLL
+    for (int a = 0; a < H; a++)
+        t[a] = load_widened(logits + LLI_MIN(a, rows - 1) * ldk);
+    transpose_d(t);
+    UNROLL
+    for (int a = 0; a < H; a++)
+        x[a] = t[a];
+}
+
+INLINE void store_columns(double *r, const vd *x, int64_t rows, int64_t K, int64_t columns) {
+    vd t[H];
+    UNROLL
+    for (int a = 0; a < H; a++)
+        t[a] = x[a];
+    transpose_d(t);
+    UNROLL
+    for (int a = 0; a < H; a++)
+        if (a < rows && columns >= H)
+            store_d(r + a * K, t[a]);
+        else if (a < rows)
+            UNROLL
+            for (int b = 0; b < H - 1; b++)
+                if (b < columns)
+                    r[a * K + b] = t[a][b];
+}
+
+static void few_classes(double *r, int32_t *top, double *entropy, const float *logits, int64_t rows, int64_t K, int64_t ldk) {
+    vd x[FEW + H], largest = all_d(-INFINITY), best = {0};
+    for (int64_t k = 0; k < K; k += H)
+        load_columns(x + k, logits + k, rows, ldk);
+    for (int64_t k = 0; k < K; k++)
+        largest = larger_d(x[k], largest);
+    for (int64_t k = K - 1; k >= 0; k--) { /* backwards: the lowest index stays */
+        vl equal = x[k] == largest;
+        best = keep_d(~equal, best) + keep_d(equal, all_d((double)k));
     }
-    *total = sum_lanes(sum) + sum_lanes((vf)(gap & 0x7fc00000));
-    vf inverse = 1.0f / all(*total);
-    for (int64_t k = 0; k < padded; k += W)
-        store(row + k, load(row + k) * inverse);
-    for (int64_t k = padded; k < ldk; k++)
-        row[k] = 0;
-    return largest;
-}
-
-double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk) {
-    double nll = 0;
-    for (int64_t i = 0; i < n; i += W) {
-        int64_t rows = LLI_MIN(n - i, W);
-        float total[W], correct[W] = {0};
-        store(total, all(1.0f));
-        for (int64_t r = 0; r < rows; r++) {
-            float *row = logits + (i + r) * ldk, logit = row[labels[i + r]];
-            correct[r] = logit - probabilities(total + r, row, K, ldk);
-            row[labels[i + r]] -= 1;
-        }
-        nll += row_losses(total, correct, rows);
+    sums s = {{0}, {0}};
+    for (int64_t k = 0; k < K; k++)
+        x[k] = exponential(&s, x[k] - largest, best != all_d((double)k));
+    vd inverse = 1.0 / (1.0 + s.others), tail = s.others * inverse, h = entropy_of(s);
+    for (int64_t k = 0; k < K; k++)
+        x[k] = x[k] * inverse - keep_d(best == all_d((double)k), tail);
+    for (int64_t k = 0; k < K; k += H)
+        store_columns(r + k, x + k, rows, K, K - k);
+    for (int64_t a = 0; a < rows; a++) {
+        top[a] = (int32_t)best[a];
+        entropy[a] = h[a];
     }
-    return nll;
 }
 
-/* Lowest index of the largest logit; index 0 if there is a NaN in the way. */
-static int64_t argmax(const float *row, int64_t K) {
+/* Lowest index of the largest logit; 0 if every comparison fails (NaN). Reads up to the next multiple of W. */
+INLINE int64_t argmax(const float *row, int64_t K) {
     vf top = all(-INFINITY);
-    int64_t k;
-    for (k = 0; k + W <= K; k += W)
-        top = larger(top, load(row + k));
-    float largest = largest_lane(top);
-    for (; k < K; k++)
-        largest = row[k] > largest ? row[k] : largest;
-    for (k = 0; k + W <= K; k += W) {
-        vi equal = load(row + k) == all(largest);
-        int32_t any = 0;
-        UNROLL
-        for (int lane = 0; lane < W; lane++)
-            any |= equal[lane];
-        if (any)
-            break;
+    vi first = LANES(vi) | INT32_MAX;
+    for (int64_t k = 0; k + W <= K; k += W)
+        top = larger(load(row + k), top);
+    top = all(largest_lane(larger(load(row + K - W), top)));
+    for (int64_t k = 0; k < K; k += W) {
+        vi index = LANES(vi) + (int32_t)k, equal = (load(row + k) == top) & (index < (int32_t)K) & (first == INT32_MAX);
+        first = (first & ~equal) | (index & equal);
     }
-    for (; k < K; k++)
-        if (row[k] == largest)
-            return k;
-    return 0;
+    int32_t best = smallest_lane(first);
+    return best == INT32_MAX ? 0 : best;
 }
 
-/* r <- exp(logit - top) of the other classes. *others = their sum, *weighted = sum of exp(d) * -d, both of terms >= 0. */
-static void exponentials(double *others, double *weighted, double *r, const float *row, int64_t best, int64_t K) {
+static void many_classes(double *r, int32_t *top, double *entropy, const float *row, int64_t K) {
+    int64_t best = argmax(row, K), k;
     const double largest = (double)row[best];
-    vd sum = {0}, product = {0};
-    for (int64_t k = 0; k < K; k += H) {
-        float lanes[H];
-        double tail[H];
-        const bool full = k + H <= K;
-        for (int64_t lane = 0; !full && lane < H; lane++)
-            lanes[lane] = row[k + lane < K ? k + lane : best];
-        vd d = load_widened(full ? row + k : lanes) - largest;
-        vl under = d < all_d(-708.0);
-        d = choose_d(under, all_d(-708.0), d);
-        vl index = LANES_D(vl) + k;
-        vd e = (vd)((vl)exp_d(d) & ~under & (index != best) & (index < K));
-        sum += e;
-        product = fma_d(e, -d, product);
-        store_d(full ? r + k : tail, e);
-        for (int64_t lane = 0; !full && k + lane < K; lane++)
-            r[k + lane] = tail[lane];
-    }
-    *others = sum_lanes_d(sum);
-    *weighted = sum_lanes_d(product);
+    sums s = {{0}, {0}};
+    vd last = {0}, index = LANES_D(vd);
+    for (k = 0; k + H <= K; k += H, index += (double)H)
+        store_d(r + k, exponential(&s, load_widened(row + k) - largest, index != all_d((double)best)));
+    if (k < K)
+        last = exponential(&s, load_widened(row + k) - largest, (index != all_d((double)best)) & (index < all_d((double)K)));
+    s.others = all_d(sum_lanes_d(s.others));
+    s.weighted = all_d(sum_lanes_d(s.weighted));
+    vd inverse = 1.0 / (1.0 + s.others);
+    for (k = 0; k + H <= K; k += H)
+        store_d(r + k, load_d(r + k) * inverse);
+    last *= inverse;
+    UNROLL
+    for (int lane = 0; lane < H; lane++)
+        if (k + lane < K)
+            r[k + lane] = last[lane];
+    r[best] = -s.others[0] * inverse[0];
+    *top = (int32_t)best;
+    *entropy = entropy_of(s)[0];
 }
 
-/* With o = sum of exp(d_k) over the other classes: log p_top = -log(1 + o) and log p_k = d_k - log(1 + o), so
- * entropy = log(1 + o) + sum of exp(d_k) * -d_k / (1 + o): no term is negative, nothing cancels. */
 void LEVEL(softmax)(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk) {
-    for (int64_t i = 0; i < n; i += H) {
-        int64_t rows = LLI_MIN(n - i, H);
-        double others[H] = {0}, weighted[H], logs[H];
-        for (int64_t a = 0; a < rows; a++) {
-            const float *row = logits + (i + a) * ldk;
-            double *out = r + (i + a) * K;
-            int64_t best = argmax(row, K), k;
-            exponentials(others + a, weighted + a, out, row, best, K);
-            double inverse = 1 / (1 + others[a]);
-            for (k = 0; k + H <= K; k += H)
-                store_d(out + k, load_d(out + k) * inverse);
-            for (; k < K; k++)
-                out[k] *= inverse;
-            out[best] = -others[a] * inverse;
-            top[i + a] = (int32_t)best;
-        }
-        store_d(logs, log1p_d(load_d(others)));
-        for (int64_t a = 0; a < rows; a++)
-            entropy[i + a] = logs[a] + weighted[a] / (1 + others[a]);
-    }
+    int64_t step = K <= FEW ? H : 1;
+    for (int64_t i = 0; i < n; i += step)
+        if (K <= FEW)
+            few_classes(r + i * K, top + i, entropy + i, logits + i * ldk, LLI_MIN(n - i, H), K, ldk);
+        else
+            many_classes(r + i * K, top + i, entropy + i, logits + i * ldk, K);
 }

@@ -6,20 +6,26 @@
 #include "kernels/simd/tiles.h"
 #include "kernels/simd/vector.h"
 
-enum { CHUNK_BYTES = 20 * 1024 }; /* of g, within the first-level cache beside the columns of z */
+enum {
+    ROWS = 128,         /* of the batch at a time: their 16 columns of z and their g stay in the first-level cache */
+    CHUNK = 8,          /* tiles of classes that pass over them */
+    SUMS = 12           /* vectors of sums in a tile, at most */
+};
+
+typedef enum target { UPDATE, GRADIENT } target;
 
 typedef struct work {
-    float *theta;            /* update, or */
-    double *gradient;        /* gradient; the other is NULL */
-    const lli_update *update;
+    float *theta;            /* of UPDATE */
+    double *gradient;        /* of GRADIENT */
+    vf shrink, scale;        /* of UPDATE; scale is negated */
     const float *g, *z;
     int64_t n, ld, ldk;
 } work;
 
-INLINE void finish(const work *w, int64_t place, vf sum) {
-    if (w->theta) {
+INLINE void finish(const work *w, int64_t place, vf sum, const target kind) {
+    if (kind == UPDATE) {
         float *theta = w->theta + place;
-        store(theta, fma_f(sum, all(-w->update->scale), load(theta) * w->update->shrink));
+        store(theta, fma_f(sum, w->scale, load(theta) * w->shrink));
     } else {
         float lanes[W];
         double *gradient = w->gradient + place;
@@ -29,11 +35,16 @@ INLINE void finish(const work *w, int64_t place, vf sum) {
     }
 }
 
-INLINE void tile(const work *w, int64_t k, int64_t j, const int C, const int V) {
-    vf sum[12] = {{0}};
-    const float *g = w->g + k, *z = w->z + j;
+/* Rows i0 to i1 of the batch. Sums come from and go to `partial`, if the batch starts before i0 and ends after i1. */
+INLINE void tile(const work *w, float *partial, int64_t i0, int64_t i1, int64_t k, int64_t j, const int C, const int V, const target kind) {
+    vf sum[SUMS] = {{0}};
+    const float *g = w->g + i0 * w->ldk + k, *z = w->z + i0 * w->ld + j;
+    if (i0 > 0)
+        UNROLL
+        for (int s = 0; s < C * V; s++)
+            sum[s] = load(partial + s * W);
     UNROLL2
-    for (int64_t i = 0; i < w->n; i++, g += w->ldk, z += w->ld) {
+    for (int64_t i = i0; i < i1; i++, g += w->ldk, z += w->ld) {
         vf x[4];
         UNROLL
         for (int v = 0; v < V; v++)
@@ -47,44 +58,45 @@ INLINE void tile(const work *w, int64_t k, int64_t j, const int C, const int V) 
         }
     }
     UNROLL
-    for (int c = 0; c < C; c++)
-        UNROLL
-        for (int v = 0; v < V; v++)
-            finish(w, (k + c) * w->ld + j + v * W, sum[c * V + v]);
+    for (int s = 0; s < C * V; s++)
+        if (i1 < w->n)
+            store(partial + s * W, sum[s]);
+        else
+            finish(w, (k + s / V) * w->ld + j + s % V * W, sum[s], kind);
 }
 
 /* The fewer classes, the more features: at least eight sums, so that no addition waits for the one before. */
-static void column(const work *w, int64_t k, int64_t C, int64_t j, bool wide) {
+INLINE void any_tile(const work *w, float *partial, int64_t i0, int64_t i1, int64_t k, int64_t C, int64_t j, bool wide, const target kind) {
     switch (C) {
-    case 5: tile(w, k, j, 5, 2); break;
-    case 4: tile(w, k, j, 4, 2); break;
-    case 3: wide ? tile(w, k, j, 3, 4) : tile(w, k, j, 3, 2); break;
-    case 2: wide ? tile(w, k, j, 2, 4) : tile(w, k, j, 2, 2); break;
-    default: wide ? tile(w, k, j, 1, 4) : tile(w, k, j, 1, 2); break;
+    case 5: tile(w, partial, i0, i1, k, j, 5, 2, kind); break;
+    case 4: tile(w, partial, i0, i1, k, j, 4, 2, kind); break;
+    case 3: wide ? tile(w, partial, i0, i1, k, j, 3, 4, kind) : tile(w, partial, i0, i1, k, j, 3, 2, kind); break;
+    case 2: wide ? tile(w, partial, i0, i1, k, j, 2, 4, kind) : tile(w, partial, i0, i1, k, j, 2, 2, kind); break;
+    default: wide ? tile(w, partial, i0, i1, k, j, 1, 4, kind) : tile(w, partial, i0, i1, k, j, 1, 2, kind); break;
     }
 }
 
-static void outer_product(const work *w, int64_t K) {
+INLINE void outer_product(const work *w, int64_t K, const target kind) {
+    float partial[CHUNK][SUMS * W];
     int64_t tiles = tiles_count(K), largest = tiles_start(1, tiles, K);
-    int64_t in_chunk = LLI_MAX(1, CHUNK_BYTES / (w->n * TILE_CLASSES * (int64_t)sizeof *w->g + 1));
-    for (int64_t t0 = 0; t0 < tiles; t0 += in_chunk)
+    for (int64_t chunk = 0; chunk < tiles; chunk += CHUNK)
         for (int64_t j = 0, step; j < w->ld; j += step) {
             bool wide = largest <= 3 && j + 4 * W <= w->ld;
             step = wide ? 4 * W : 2 * W;
-            for (int64_t t = t0; t < LLI_MIN(tiles, t0 + in_chunk); t++) {
-                int64_t k = tiles_start(t, tiles, K);
-                column(w, k, tiles_start(t + 1, tiles, K) - k, j, wide);
-            }
+            for (int64_t i = 0; i < w->n; i += ROWS)
+                for (int64_t t = chunk; t < LLI_MIN(tiles, chunk + CHUNK); t++) {
+                    int64_t k = tiles_start(t, tiles, K), C = tiles_start(t + 1, tiles, K) - k;
+                    any_tile(w, partial[t - chunk], i, LLI_MIN(w->n, i + ROWS), k, C, j, wide, kind);
+                }
         }
 }
 
 void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld, int64_t ldk) {
-    outer_product(&(work){theta, NULL, u, g, z, n, ld, ldk}, K);
+    outer_product(&(work){theta, NULL, all(u->shrink), all(-u->scale), g, z, n, ld, ldk}, K, UPDATE);
     if (u->noise > 0)
-        for (int64_t k = 0; k < K; k++)
-            LEVEL(add_noise)(theta + k * ld, u->stream, k * ld, D + 1, u->noise);
+        LEVEL(add_noise)(theta, u->stream, K, D, ld, u->noise);
 }
 
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
-    outer_product(&(work){NULL, gradient, NULL, g, z, n, ld, ldk}, K);
+    outer_product(&(work){NULL, gradient, {0}, {0}, g, z, n, ld, ldk}, K, GRADIENT);
 }

@@ -55,7 +55,11 @@ INLINE void store_d(double *x, vd v) {
 }
 
 INLINE vd load_widened(const float *x) {
+#if LLI_BYTES == 32
+    return (vd)_mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
     return __builtin_convertvector((vh)*(const vh_memory *)x, vd);
+#endif
 }
 
 INLINE void store4(float *x, v4 v) {
@@ -82,8 +86,15 @@ INLINE vf choose(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
 
-INLINE vd choose_d(vl mask, vd yes, vd no) {
-    return (vd)((mask & (vl)yes) | (~mask & (vl)no));
+/* x where the mask is set, else 0. As an intrinsic, since gcc turns the plain form into scalar code where SSE2 has no 64-bit blend. */
+INLINE vd keep_d(vl mask, vd x) {
+#if LLI_BYTES == 32
+    return (vd)_mm256_and_pd((__m256d)mask, (__m256d)x);
+#elif defined(__SSE2__)
+    return (vd)_mm_and_pd((__m128d)mask, (__m128d)x);
+#else
+    return (vd)(mask & (vl)x);
+#endif
 }
 
 /* a * b + c: one rounding where the level has FMA, two where it has not. Never left to the compiler. */
@@ -126,8 +137,25 @@ INLINE vf square_root(vf x) {
 #endif
 }
 
+/* a > b ? a : b, so b where one is NaN. */
 INLINE vf larger(vf a, vf b) {
+#if LLI_BYTES == 32
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf)_mm_max_ps((__m128)a, (__m128)b);
+#else
     return choose(a > b, a, b);
+#endif
+}
+
+INLINE vd larger_d(vd a, vd b) {
+#if LLI_BYTES == 32
+    return (vd)_mm256_max_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE2__)
+    return (vd)_mm_max_pd((__m128d)a, (__m128d)b);
+#else
+    return keep_d(a > b, a) + keep_d(~(a > b), b);
+#endif
 }
 
 /* Sums over lanes. First the halves of a wide vector, then (x0 + x2) + (x1 + x3): one order for one vector and for four at once. */
@@ -151,6 +179,52 @@ INLINE float sum_lanes(vf x) {
     return (w[0] + w[2]) + (w[1] + w[3]);
 }
 
+/* Lane b of x[a] <-> lane a of x[b]. */
+INLINE void transpose(vf x[W]) {
+#if LLI_BYTES == 32
+    vf t[W];
+    UNROLL
+    for (int a = 0; a < W; a += 2) { /* within pairs of vectors */
+        t[a] = __builtin_shufflevector(x[a], x[a + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        t[a + 1] = __builtin_shufflevector(x[a], x[a + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    UNROLL
+    for (int b = 0; b < W / 2; b++) { /* of pairs */
+        const int a = b < 2 ? b : b + 2;
+        x[a] = __builtin_shufflevector(t[a], t[a + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+        x[a + 2] = __builtin_shufflevector(t[a], t[a + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    UNROLL
+    for (int a = 0; a < W / 2; a++) { /* of halves */
+        vf low = __builtin_shufflevector(x[a], x[a + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        x[a + 4] = __builtin_shufflevector(x[a], x[a + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        x[a] = low;
+    }
+#else
+    vf p = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5), q = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+    vf r = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7), s = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+    x[0] = __builtin_shufflevector(p, q, 0, 1, 4, 5);
+    x[1] = __builtin_shufflevector(p, q, 2, 3, 6, 7);
+    x[2] = __builtin_shufflevector(r, s, 0, 1, 4, 5);
+    x[3] = __builtin_shufflevector(r, s, 2, 3, 6, 7);
+#endif
+}
+
+INLINE void transpose_d(vd x[H]) {
+#if LLI_BYTES == 32
+    vd p = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6), q = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6);
+    vd r = __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7), s = __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
+    x[0] = __builtin_shufflevector(p, q, 0, 1, 4, 5);
+    x[1] = __builtin_shufflevector(r, s, 0, 1, 4, 5);
+    x[2] = __builtin_shufflevector(p, q, 2, 3, 6, 7);
+    x[3] = __builtin_shufflevector(r, s, 2, 3, 6, 7);
+#else
+    vd p = __builtin_shufflevector(x[0], x[1], 0, 2);
+    x[1] = __builtin_shufflevector(x[0], x[1], 1, 3);
+    x[0] = p;
+#endif
+}
+
 INLINE float largest_lane(vf x) {
 #if LLI_BYTES == 32
     x = larger(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -161,6 +235,14 @@ INLINE float largest_lane(vf x) {
     x = larger(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
 #endif
     return x[0];
+}
+
+INLINE int32_t smallest_lane(vi x) {
+    int32_t least = x[0];
+    UNROLL
+    for (int lane = 1; lane < W; lane++)
+        least = x[lane] < least ? x[lane] : least;
+    return least;
 }
 
 INLINE double sum_lanes_d(vd x) {
