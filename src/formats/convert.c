@@ -119,7 +119,8 @@ done:
     return status;
 }
 
-ll_status ll_bundle_write(ll_context *ctx, const char *path, const ll_named_array *arrays, int64_t count, const ll_meta *meta, int64_t meta_count) {
+ll_status ll_bundle_write(ll_context *ctx, const char *path, const ll_named_array *arrays, int64_t count, const ll_meta *meta,
+                          int64_t meta_count) {
     change *changes;
     LLI_TRY(lli_memory_new(ctx, &changes, count, sizeof *changes));
     for (int64_t i = 0; i < count; i++)
@@ -135,11 +136,27 @@ ll_convert_options ll_convert_options_default(void) {
 
 const ll_option *ll_convert_options_table(size_t *count) {
     static const ll_option table[] = {
-        {.name = "dtype", .type = LL_OPTION_CHOICE, .offset = offsetof(ll_convert_options, dtype), .arg = "TYPE",
-         .choices = "bool|i8|u8|i16|u16|i32|u32|i64|u64|f16|bf16|f32|f64", .standard = "as it is", .help = "Type of the numbers written."},
-        {.name = "divide", .type = LL_OPTION_REAL, .offset = offsetof(ll_convert_options, divide), .arg = "X", .min = 0, .max = INFINITY,
-         .open_min = true, .open_max = true, .standard = "1", .help = "Divide every value by X; integers become f32 unless --dtype says otherwise."},
-        {.name = "flatten", .type = LL_OPTION_FLAG, .offset = offsetof(ll_convert_options, flatten), .help = "Make [N,a,b,...] an [N,a*b*...]."},
+        {.name = "dtype",
+         .type = LL_OPTION_CHOICE,
+         .offset = offsetof(ll_convert_options, dtype),
+         .arg = "TYPE",
+         .choices = "bool|i8|u8|i16|u16|i32|u32|i64|u64|f16|bf16|f32|f64",
+         .standard = "as it is",
+         .help = "Type of the numbers written."},
+        {.name = "divide",
+         .type = LL_OPTION_REAL,
+         .offset = offsetof(ll_convert_options, divide),
+         .arg = "X",
+         .min = 0,
+         .max = INFINITY,
+         .open_min = true,
+         .open_max = true,
+         .standard = "1",
+         .help = "Divide every value by X; integers become f32 unless --dtype says otherwise."},
+        {.name = "flatten",
+         .type = LL_OPTION_FLAG,
+         .offset = offsetof(ll_convert_options, flatten),
+         .help = "Make [N,a,b,...] an [N,a*b*...]."},
     };
     *count = LLI_COUNT(table);
     return table;

@@ -28,9 +28,9 @@ typedef struct table {
     const char *start; /* of the first row */
     int64_t line;      /* its number */
     int64_t rows, columns;
-    bool whole;        /* every field is an integer that fits i64 */
-    bool *integer;     /* [columns] all integers, exact in f64 */
-    char **names;      /* [columns] or NULL */
+    bool whole;    /* every field is an integer that fits i64 */
+    bool *integer; /* [columns] all integers, exact in f64 */
+    char **names;  /* [columns] or NULL */
 } table;
 
 static bool is_blank(char c) {
@@ -133,7 +133,8 @@ static ll_status measure_line(table *t, reader *r, ll_context *ctx) {
         }
     }
     if (c != t->columns)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: line %" PRId64 " has %" PRId64 " columns where the first has %" PRId64, r->file, r->line, c, t->columns);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: line %" PRId64 " has %" PRId64 " columns where the first has %" PRId64, r->file, r->line,
+                        c, t->columns);
     return LL_OK;
 }
 
@@ -174,8 +175,8 @@ static void fill(void *data, const table *t, reader *r) {
 }
 
 /* Columns first..first+count-1 of the table as an array of their own. */
-static ll_status add_columns(ll_context *ctx, ll_bundle *bundle, const table *t, const void *data, const char *name, int64_t first, int64_t count,
-                             int rank) {
+static ll_status add_columns(ll_context *ctx, ll_bundle *bundle, const table *t, const void *data, const char *name, int64_t first,
+                             int64_t count, int rank) {
     bool whole = true;
     for (int64_t c = first; c < first + count; c++)
         whole &= t->whole || t->integer[c];

@@ -121,11 +121,12 @@ static ll_status check(const lli_sink_file *sink, ll_context *ctx) {
     for (int64_t k = 0; k < sink->count; k++) {
         const lli_sink_array *a = &sink->arrays[k], *first = &sink->arrays[0];
         if (a->spec.rank < 1 || a->spec.rank > 2 || a->row_elements == 0)
-            return lli_fail(ctx, LL_ERR_USAGE, "%s: .csv holds arrays of one or two dimensions; \"%s\" has %d (--flatten makes them two)", sink->path,
-                            a->name, a->spec.rank);
+            return lli_fail(ctx, LL_ERR_USAGE, "%s: .csv holds arrays of one or two dimensions; \"%s\" has %d (--flatten makes them two)",
+                            sink->path, a->name, a->spec.rank);
         if (a->rows != first->rows)
-            return lli_fail(ctx, LL_ERR_USAGE, "%s: the arrays of a .csv need the same number of rows; \"%s\" has %" PRId64 " and \"%s\" %" PRId64,
-                            sink->path, first->name, first->rows, a->name, a->rows);
+            return lli_fail(ctx, LL_ERR_USAGE,
+                            "%s: the arrays of a .csv need the same number of rows; \"%s\" has %" PRId64 " and \"%s\" %" PRId64, sink->path,
+                            first->name, first->rows, a->name, a->rows);
     }
     return LL_OK;
 }

@@ -35,7 +35,8 @@ static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char 
             break;
         size += got;
         if (size > STREAM_MAX) {
-            status = lli_fail(ctx, LL_ERR_READ, "%s: not a regular file, and more than 1 GiB comes out of it; save it as a file first", path);
+            status = lli_fail(ctx, LL_ERR_READ, "%s: not a regular file, and more than 1 GiB comes out of it; save it as a file first",
+                              path);
             goto done;
         }
     }

@@ -67,11 +67,12 @@ static bool is_hdf5(const unsigned char *bytes, size_t size) {
 }
 
 ll_status lli_pickle_refuse(ll_context *ctx, const char *name) {
-    return lli_fail(ctx, LL_ERR_FORMAT,
-                    "%s: a PyTorch pickle is not read, because loading one can run any code in it; convert it with these two lines of Python:\n"
-                    "import torch; from safetensors.torch import save_file\n"
-                    "save_file({k: v.contiguous() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()}, \"model.safetensors\")",
-                    name, name);
+    return lli_fail(
+        ctx, LL_ERR_FORMAT,
+        "%s: a PyTorch pickle is not read, because loading one can run any code in it; convert it with these two lines of Python:\n"
+        "import torch; from safetensors.torch import save_file\n"
+        "save_file({k: v.contiguous() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()}, \"model.safetensors\")",
+        name, name);
 }
 
 static ll_status refuse_pickle(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
@@ -114,7 +115,8 @@ static ll_status detect(const format **out, ll_context *ctx, const lli_file *fil
         return LL_OK;
     }
     if (promised)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: not a %s file, or truncated: it should begin with %s", path, promised->extension, promised->start);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: not a %s file, or truncated: it should begin with %s", path, promised->extension,
+                        promised->start);
     return lli_fail(ctx, LL_ERR_FORMAT, "%s: its format is not known; expected one of " READ_FORMATS, path);
 }
 
@@ -146,7 +148,8 @@ static void list_names(lli_text *out, const ll_bundle *bundle) {
 }
 
 /* The index of the array meant by NAME, or by the candidates when there is none. A .csv by itself means its whole table. */
-static ll_status pick(int64_t *out, ll_context *ctx, const ll_bundle *bundle, const char *path, const char *name, const char *const *names) {
+static ll_status pick(int64_t *out, ll_context *ctx, const ll_bundle *bundle, const char *path, const char *name,
+                      const char *const *names) {
     *out = name ? ll_bundle_find(bundle, name) : -1;
     if (!name && (bundle->count == 1 || strcmp(bundle->format, "csv") == 0))
         *out = 0;

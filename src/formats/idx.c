@@ -22,7 +22,8 @@ static bool dtype_of(ll_dtype *out, unsigned char code) {
 }
 
 /* *bytes: of header and data together. */
-static ll_status read_header(lli_raw *out, size_t *offset, int64_t *bytes, ll_context *ctx, const unsigned char *p, size_t size, const char *name) {
+static ll_status read_header(lli_raw *out, size_t *offset, int64_t *bytes, ll_context *ctx, const unsigned char *p, size_t size,
+                             const char *name) {
     *out = (lli_raw){.big = true};
     if (size < MAGIC || p[0] != 0 || p[1] != 0 || !dtype_of(&out->dtype, p[2]))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: does not start as an IDX file does, or is truncated", name);
@@ -59,10 +60,12 @@ ll_status lli_idx_gz_parse(ll_context *ctx, ll_bundle *bundle, const unsigned ch
     lli_raw raw;
     LLI_TRY(lli_inflate_start(&got, ctx, start, sizeof start, bytes, size, GZIP, name));
     if (got < MAGIC || start[0] != 0 || start[1] != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: what was gzipped is not an IDX file; only .idx.gz is read, unpack anything else first", name);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: what was gzipped is not an IDX file; only .idx.gz is read, unpack anything else first",
+                        name);
     LLI_TRY(read_header(&raw, &offset, &expected, ctx, start, got, name));
     if ((uint64_t)expected / LLI_INFLATE_RATIO > size)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " bytes, which %zu compressed bytes cannot hold", name, expected, size);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " bytes, which %zu compressed bytes cannot hold", name,
+                        expected, size);
     LLI_TRY(lli_memory_new(ctx, &whole, expected, 1));
     ll_status status = lli_inflate(ctx, whole, (size_t)expected, bytes, size, GZIP, name);
     if (status != LL_OK) {

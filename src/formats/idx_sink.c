@@ -23,8 +23,8 @@ ll_status lli_sink_idx(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta
     lli_sink_array *a = &sink->arrays[0];
     (void)meta, (void)meta_count;
     if (sink->count != 1)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s: IDX holds one array but there are %" PRId64 "; choose one with FILE:NAME, or write .npz", sink->path,
-                        sink->count);
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: IDX holds one array but there are %" PRId64 "; choose one with FILE:NAME, or write .npz",
+                        sink->path, sink->count);
     if (!code_of(a->spec.dtype) || a->spec.rank < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: IDX holds u8 i8 i16 i32 f32 or f64 of rank 1 to 8, not %s of rank %d", sink->path,
                         ll_dtype_name(a->spec.dtype), a->spec.rank);

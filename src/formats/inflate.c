@@ -46,7 +46,8 @@ static int run(z_stream *z, unsigned char *out, size_t out_size, size_t *got, co
 static ll_status fail(ll_context *ctx, const z_stream *z, int result, const char *name) {
     if (result == Z_MEM_ERROR)
         return LL_ERR_MEMORY; /* the allocator has left its sentence */
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the compressed data are damaged or truncated (%s)", name, z->msg ? z->msg : "they end too early");
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the compressed data are damaged or truncated (%s)", name,
+                    z->msg ? z->msg : "they end too early");
 }
 
 ll_status lli_inflate_start(size_t *got, ll_context *ctx, void *out, size_t out_size, const unsigned char *in, size_t in_size, int bits,

@@ -19,9 +19,10 @@ ll_status lli_meta_add(ll_context *ctx, ll_bundle *bundle, const json_t *object,
 static bool all_texts(json_t *object) {
     const char *key;
     json_t *value;
-    json_object_foreach(object, key, value)
+    json_object_foreach(object, key, value) {
         if (!json_is_string(value))
             return false;
+    }
     return json_is_object(object);
 }
 

@@ -148,7 +148,8 @@ ll_status lli_npy_header(lli_raw *out, size_t *offset, ll_context *ctx, const un
     if (f.has_descr && !f.descr_is_text)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: a structured array is not read; save its fields as arrays of their own", name);
     if (!whole)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the .npy header is damaged; expected a dictionary with descr, fortran_order and shape", name);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the .npy header is damaged; expected a dictionary with descr, fortran_order and shape",
+                        name);
     if (strchr(f.descr, 'O'))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: holds Python objects; convert them to a number type before saving", name);
     if (!dtype_of(out, f.descr))
@@ -165,10 +166,12 @@ ll_status lli_npy_check(lli_raw *out, size_t *offset, ll_context *ctx, const uns
     if (!lli_raw_bytes(&expected, out))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises a shape that overflows", name);
     if (expected > there)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " bytes of data but the file has %" PRId64 "; it is truncated", name,
-                        expected, there);
+        return lli_fail(ctx, LL_ERR_FORMAT,
+                        "%s: the header promises %" PRId64 " bytes of data but the file has %" PRId64 "; it is truncated", name, expected,
+                        there);
     if (expected < there)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " bytes of data but the file has %" PRId64, name, expected, there);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " bytes of data but the file has %" PRId64, name, expected,
+                        there);
     return LL_OK;
 }
 

@@ -42,8 +42,8 @@ ll_status lli_sink_npy(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta
     unsigned char header[LLI_NPY_HEADER_MAX];
     (void)meta, (void)meta_count;
     if (sink->count != 1)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s: .npy holds one array but there are %" PRId64 "; choose one with FILE:NAME, or write .npz", sink->path,
-                        sink->count);
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: .npy holds one array but there are %" PRId64 "; choose one with FILE:NAME, or write .npz",
+                        sink->path, sink->count);
     LLI_TRY(lli_npy_writable(ctx, sink->path, &sink->arrays[0]));
     sink->base.any_order = true;
     sink->arrays[0].offset = (int64_t)lli_npy_header_text(header, &sink->arrays[0].spec);

@@ -153,7 +153,8 @@ ll_status lli_npz_list(ll_context *ctx, ll_bundle *bundle, const unsigned char *
     return LL_OK;
 }
 
-static ll_status check_crc(ll_context *ctx, const archive *a, const char *array, const unsigned char *bytes, uint64_t size, uint32_t expected) {
+static ll_status check_crc(ll_context *ctx, const archive *a, const char *array, const unsigned char *bytes, uint64_t size,
+                           uint32_t expected) {
     enum { PIECE = 1 << 24 };
     uLong crc = crc32(0, NULL, 0);
     for (uint64_t i = 0; i < size; i += PIECE) {
@@ -170,14 +171,15 @@ static ll_status find_data(const unsigned char **out, ll_context *ctx, const arc
     if (e->flags & FLAG_ENCRYPTED)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is encrypted, which is not read", a->file, array);
     if (e->method != STORED && e->method != DEFLATED)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is packed by method %u; expected 0 (stored) or 8 (deflated)", a->file, array, e->method);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is packed by method %u; expected 0 (stored) or 8 (deflated)", a->file, array,
+                        e->method);
     if (a->size < LOCAL || e->offset > a->size - LOCAL || memcmp(a->bytes + e->offset, "PK\3\4", 4) != 0)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is not where the directory says; the file is damaged", a->file, array);
     const unsigned char *local = a->bytes + e->offset;
     uint64_t begin = e->offset + LOCAL + lli_bytes_little(local + 26, 2) + lli_bytes_little(local + 28, 2);
     if (begin > a->size || e->packed > a->size - begin)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has %" PRIu64 " bytes at %" PRIu64 " but the file ends at %zu; it is truncated", a->file, array,
-                        e->packed, begin, a->size);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has %" PRIu64 " bytes at %" PRIu64 " but the file ends at %zu; it is truncated",
+                        a->file, array, e->packed, begin, a->size);
     *out = a->bytes + begin;
     return LL_OK;
 }
@@ -194,8 +196,8 @@ static ll_status load_entry(ll_context *ctx, lli_bundle_item *item, const archiv
     if (e->method == STORED && e->packed != e->size)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the sizes of the stored \"%s\" disagree; the file is damaged", a->file, item->name);
     if (e->size / LLI_INFLATE_RATIO > e->packed)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" promises %" PRIu64 " bytes, which %" PRIu64 " compressed bytes cannot hold", a->file, item->name,
-                        e->size, e->packed);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" promises %" PRIu64 " bytes, which %" PRIu64 " compressed bytes cannot hold",
+                        a->file, item->name, e->size, e->packed);
     if (e->method == DEFLATED) {
         LLI_DO(lli_memory_new(ctx, &inflated, (int64_t)e->size, 1));
         LLI_DO(lli_inflate(ctx, inflated, (size_t)e->size, data, (size_t)e->packed, -15, where));

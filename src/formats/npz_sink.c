@@ -10,14 +10,15 @@
 #include "formats/meta.h"
 #include "formats/sink.h"
 
+enum { LOCAL = 30, CENTRAL = 46, END64 = 56, ALIGN = 64 };
+enum { ENTRY_NAME_MAX = 60000, COMMENT_MAX = 65535 };
 enum {
-    LOCAL = 30, CENTRAL = 46, END64 = 56, LOCATOR = 20, END = 22,
+    VERSION = 45,      /* the one with zip64 */
+    DATE = 1 << 5 | 1, /* 1 January 1980, the zero of zip's calendar */
+    FLAG_UTF8 = 1 << 11,
     ZIP64_LOCAL = 20,   /* extra field: sizes */
     ZIP64_CENTRAL = 28, /* extra field: sizes and offset */
-    ALIGN = 64, NAME_MAX_ = 60000, COMMENT_MAX = 65535,
-    VERSION = 45, DATE = 1 << 5 | 1, /* zip64; 1 January 1980, the zero of zip's calendar */
-    PADDING_ID = 0xd935, /* the extra field that others use for alignment too */
-    FLAG_UTF8 = 1 << 11,
+    PADDING_ID = 0xd935 /* the extra field that others use for alignment too */
 };
 
 /* Bytes of the entry: .npy header and elements. */
@@ -143,7 +144,7 @@ ll_status lli_sink_npz(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta
         lli_sink_array *a = &sink->arrays[i];
         unsigned char header[LLI_NPY_HEADER_MAX];
         LLI_TRY(lli_npy_writable(ctx, sink->path, a));
-        if (strlen(a->name) > NAME_MAX_)
+        if (strlen(a->name) > ENTRY_NAME_MAX)
             return lli_fail(ctx, LL_ERR_USAGE, "%s: the name of array %" PRId64 " is too long", sink->path, i);
         size_t size = lli_npy_header_text(header, &a->spec);
         int64_t start = at + LOCAL + (int64_t)strlen(a->name) + 4 + ZIP64_LOCAL + 4;
@@ -164,6 +165,7 @@ ll_status lli_sink_npz(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta
     ll_status status = lli_text_take(&text, &sink->comment);
     lli_text_release(&text);
     if (status == LL_OK && !fits)
-        status = lli_fail(ctx, LL_ERR_USAGE, "%s: the metadata are longer than the %d bytes an .npz can hold; write .safetensors", sink->path, COMMENT_MAX);
+        status = lli_fail(ctx, LL_ERR_USAGE, "%s: the metadata are longer than the %d bytes an .npz can hold; write .safetensors",
+                          sink->path, COMMENT_MAX);
     return status;
 }

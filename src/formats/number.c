@@ -33,10 +33,11 @@ static bool parse_word(double *out, const char *p, const char *end) {
 
 /* The current locale's decimal point, which need not be one byte. */
 static size_t decimal_point(char out[16]) {
-    char half[24];
+    char half[16];
     int length = snprintf(half, sizeof half, "%.1f", 0.5); /* 0 point 5 */
     size_t size = (size_t)LLI_MAX(length - 2, 1);
     memcpy(out, half + 1, size);
+    out[size] = 0;
     return size;
 }
 
@@ -112,24 +113,23 @@ bool lli_number_parse(lli_number *out, const char *text, size_t size) {
 }
 
 int lli_number_text(char out[LLI_NUMBER_TEXT], double x, bool is_f32) {
-    if (isnan(x))
-        return snprintf(out, LLI_NUMBER_TEXT, "nan");
-    int low = is_f32 ? 6 : 15, high = is_f32 ? 9 : 17, length = 0;
-    for (int precision = low; precision <= high; precision++) {
-        length = snprintf(out, LLI_NUMBER_TEXT, "%.*g", precision, x);
-        double back = strtod(out, NULL);
+    char text[LLI_NUMBER_TEXT] = "nan", point[16];
+    int low = is_f32 ? 6 : 15, high = is_f32 ? 9 : 17;
+    for (int precision = low; precision <= high && !isnan(x); precision++) {
+        snprintf(text, sizeof text, "%.*g", precision, x);
+        double back = strtod(text, NULL);
         if (is_f32 ? (float)back == (float)x : back == x)
             break;
     }
-    char point[16];
-    size_t width = decimal_point(point);
-    char *at = strstr(out, point);
-    if (at && (width > 1 || point[0] != '.')) {
+    size_t width = decimal_point(point), length = strlen(text);
+    char *at = strstr(text, point);
+    if (at) {
         *at = '.';
         memmove(at + 1, at + width, strlen(at + width) + 1);
-        length -= (int)width - 1;
+        length -= width - 1;
     }
-    return length;
+    memcpy(out, text, length + 1);
+    return (int)length;
 }
 
 int lli_number_integer(char out[24], int64_t x) {

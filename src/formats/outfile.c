@@ -122,7 +122,8 @@ static ll_status settle(lli_outfile *file, bool *found, ll_context *ctx, lli_out
     if (fstat(file->fd, &st) != 0)
         return fail_write(ctx, file->target, "its work file cannot be read");
     if (mode == LLI_OUTFILE_NEW && st.st_size > 0)
-        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; resume it, or remove it to start afresh", file->target, file->work);
+        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; resume it, or remove it to start afresh", file->target,
+                        file->work);
     if (mode == LLI_OUTFILE_RESUME)
         *found = st.st_size > 0;
     else if (ftruncate(file->fd, 0) != 0)
@@ -195,7 +196,8 @@ ll_status lli_outfile_read_at(ll_context *ctx, lli_outfile *file, int64_t offset
         if (got < 0)
             return fail_write(ctx, file->target, "its work file cannot be read");
         if (got == 0)
-            return lli_fail(ctx, LL_ERR_WRITE, "%s: its work file ends at byte %lld, where more was expected", file->target, (long long)offset);
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: its work file ends at byte %lld, where more was expected", file->target,
+                            (long long)offset);
         p += got;
         offset += got;
         count -= (size_t)got;

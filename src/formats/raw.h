@@ -18,8 +18,10 @@ bool lli_raw_bytes(int64_t *out, const lli_raw *raw);
 
 /* A view of `bytes`: of the place itself where order and alignment allow it, otherwise of a converted copy in *owned. `holder` is the
  * block that `bytes` lie in, or NULL when they are borrowed; it is taken over, also on failure. */
-ll_status lli_raw_view(ll_array *out, void **owned, ll_context *ctx, const lli_raw *raw, const unsigned char *bytes, void *holder) LL_CHECK_RESULT;
+ll_status lli_raw_view(ll_array *out, void **owned, ll_context *ctx, const lli_raw *raw, const unsigned char *bytes,
+                       void *holder) LL_CHECK_RESULT;
 /* The same as a new item of the bundle. */
-ll_status lli_raw_add(ll_context *ctx, ll_bundle *bundle, const char *name, const lli_raw *raw, const unsigned char *bytes, void *holder) LL_CHECK_RESULT;
+ll_status lli_raw_add(ll_context *ctx, ll_bundle *bundle, const char *name, const lli_raw *raw, const unsigned char *bytes,
+                      void *holder) LL_CHECK_RESULT;
 
 #endif

@@ -8,22 +8,27 @@
 
 ll_status lli_npy_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 ll_status lli_npz_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
-ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
+ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size,
+                                const char *name) LL_CHECK_RESULT;
 ll_status lli_idx_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 ll_status lli_idx_gz_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 
 /* An .npz in two steps, because one array of many may be wanted and inflating is dear: first the names, then array `only` (-1 = all). */
 ll_status lli_npz_list(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
-ll_status lli_npz_load(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name, int64_t only) LL_CHECK_RESULT;
+ll_status lli_npz_load(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name,
+                       int64_t only) LL_CHECK_RESULT;
 
 /* The header of an .npy: what the array is, and where its elements begin. */
-ll_status lli_npy_header(lli_raw *out, size_t *offset, ll_context *ctx, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
+ll_status lli_npy_header(lli_raw *out, size_t *offset, ll_context *ctx, const unsigned char *bytes, size_t size,
+                         const char *name) LL_CHECK_RESULT;
 /* The whole .npy: its header, and that the elements are exactly the rest. */
-ll_status lli_npy_check(lli_raw *out, size_t *offset, ll_context *ctx, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
+ll_status lli_npy_check(lli_raw *out, size_t *offset, ll_context *ctx, const unsigned char *bytes, size_t size,
+                        const char *name) LL_CHECK_RESULT;
 
 /* Inflates all of `in` into exactly `out_size` bytes. `bits` as in zlib's inflateInit2: -15 raw deflate, 31 gzip. */
-ll_status lli_inflate(ll_context *ctx, void *out, size_t out_size, const unsigned char *in, size_t in_size, int bits, const char *name) LL_CHECK_RESULT;
+ll_status lli_inflate(ll_context *ctx, void *out, size_t out_size, const unsigned char *in, size_t in_size, int bits,
+                      const char *name) LL_CHECK_RESULT;
 /* Inflates the first bytes, up to out_size of them. */
 ll_status lli_inflate_start(size_t *got, ll_context *ctx, void *out, size_t out_size, const unsigned char *in, size_t in_size, int bits,
                             const char *name) LL_CHECK_RESULT;

@@ -36,16 +36,17 @@ static int64_t whole_number(const json_t *list, size_t i) {
     return json_is_integer(x) && json_integer_value(x) >= 0 ? (int64_t)json_integer_value(x) : -1;
 }
 
-static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const char *key, const json_t *info, const unsigned char *data, uint64_t size,
-                             const char *name) {
+static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const char *key, const json_t *info, const unsigned char *data,
+                             uint64_t size, const char *name) {
     const json_t *shape = json_object_get(info, "shape"), *offsets = json_object_get(info, "data_offsets");
     const char *code = json_string_value(json_object_get(info, "dtype"));
     if (!code || !json_is_array(shape) || json_array_size(offsets) != 2)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header entry of \"%s\" is damaged; expected dtype, shape and two data_offsets", name, key);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header entry of \"%s\" is damaged; expected dtype, shape and two data_offsets", name,
+                        key);
     lli_raw raw = {0};
     if (!dtype_of(&raw.dtype, code))
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has the type %s, which is not read; expected F16 BF16 F32 F64, an integer or BOOL", name,
-                        key, code);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has the type %s, which is not read; expected F16 BF16 F32 F64, an integer or BOOL",
+                        name, key, code);
     if (json_array_size(shape) > LL_ARRAY_RANK_MAX)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has more than %d dimensions", name, key, LL_ARRAY_RANK_MAX);
     raw.rank = (int)json_array_size(shape);
@@ -58,11 +59,11 @@ static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const char *key
     if (!lli_raw_bytes(&bytes, &raw))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the shape of \"%s\" overflows", name, key);
     if (begin < 0 || end < begin || end - begin != bytes)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" needs %" PRId64 " bytes but its data_offsets are %" PRId64 " to %" PRId64, name, key, bytes,
-                        begin, end);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" needs %" PRId64 " bytes but its data_offsets are %" PRId64 " to %" PRId64, name,
+                        key, bytes, begin, end);
     if ((uint64_t)end > size)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" ends at byte %" PRId64 " of the data but the file has %" PRIu64 "; it is truncated", name, key,
-                        end, size);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" ends at byte %" PRId64 " of the data but the file has %" PRIu64 "; it is truncated",
+                        name, key, end, size);
     return lli_raw_add(ctx, bundle, key, &raw, data + begin, NULL);
 }
 
@@ -73,7 +74,8 @@ ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsign
     if (length > HEADER_MAX)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: a .safetensors header of %" PRIu64 " bytes is impossible", name, length);
     if (length > size - 8)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRIu64 " bytes but the file has %zu; it is truncated", name, length, size - 8);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRIu64 " bytes but the file has %zu; it is truncated", name, length,
+                        size - 8);
     json_error_t error;
     json_t *header = json_loadb((const char *)bytes + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
     ll_status status = LL_OK;

@@ -18,8 +18,8 @@ static void add_tensor(lli_text *out, const ll_named_array *a, int64_t begin, in
     lli_text_add(out, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", begin, end);
 }
 
-ll_status lli_safetensors_header(lli_text *out, int64_t *offsets, int64_t *end, ll_context *ctx, const ll_named_array *arrays, int64_t count,
-                                 const ll_meta *meta, int64_t meta_count) {
+ll_status lli_safetensors_header(lli_text *out, int64_t *offsets, int64_t *end, ll_context *ctx, const ll_named_array *arrays,
+                                 int64_t count, const ll_meta *meta, int64_t meta_count) {
     enum { PREFIX = 8, ALIGN = 64 };
     lli_text_append(out, "\0\0\0\0\0\0\0", PREFIX);
     lli_text_append(out, "{", 1);

@@ -14,7 +14,7 @@ static const struct {
     const char *extension;
     lli_sink_layout *layout;
 } layouts[] = {
-    {".npy", lli_sink_npy}, {".npz", lli_sink_npz},        {".safetensors", lli_sink_safetensors},
+    {".npy", lli_sink_npy}, {".npz", lli_sink_npz}, {".safetensors", lli_sink_safetensors},
     {".csv", lli_sink_csv}, {".idx", lli_sink_idx}, {"-ubyte", lli_sink_idx},
 };
 
@@ -57,7 +57,7 @@ static ll_status write_rows(lli_sink_file *sink, ll_context *ctx, lli_sink_array
         LLI_TRY(write_swapped(sink, ctx, offset, data, bytes, size));
     else
         LLI_TRY(lli_outfile_write_at(ctx, sink->file, offset, data, (size_t)bytes));
-    if (sink->checksums)
+    if (sink->checksums && bytes > 0) /* zlib takes no bytes at NULL for a fresh start */
         a->crc = (uint32_t)crc32_z(a->crc, data, (size_t)bytes);
     a->done += rows;
     return LL_OK;
@@ -121,7 +121,8 @@ ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const
     ll_status status;
     *out = NULL;
     if (!layout)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv or .idx", path);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv or .idx", path);
     if (count < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: there is no array to write", path);
     LLI_TRY(lli_memory_new(ctx, &sink, 1, sizeof *sink));
@@ -150,8 +151,9 @@ ll_status lli_sink_write(lli_sink *sink, ll_context *ctx, int64_t array, int64_t
     const lli_sink_array *a = &s->arrays[array];
     if (rows < 0 || first_row < 0 || rows > a->rows || first_row > a->rows - rows || a->done > a->rows - rows ||
         (!sink->any_order && first_row != a->done))
-        return lli_fail(ctx, LL_ERR_INTERNAL, "%s: %" PRId64 " rows at row %" PRId64 " of \"%s\" are out of place (%" PRId64 " of %" PRId64 " written)",
-                        s->path, rows, first_row, a->name, a->done, a->rows);
+        return lli_fail(ctx, LL_ERR_INTERNAL,
+                        "%s: %" PRId64 " rows at row %" PRId64 " of \"%s\" are out of place (%" PRId64 " of %" PRId64 " written)", s->path,
+                        rows, first_row, a->name, a->done, a->rows);
     return sink->ops->write(sink, ctx, array, first_row, rows, data);
 }
 

@@ -10,11 +10,11 @@ typedef struct lli_sink_array {
     char *name;
     ll_array spec; /* data NULL */
     int64_t rows, row_elements, row_bytes;
-    int64_t done;    /* rows written */
-    int64_t header;  /* npz: where its local header begins */
-    int64_t offset;  /* where its elements begin */
-    uint32_t crc;    /* npz: of header and elements so far */
-    char *pending;   /* csv: rows that wait for the other arrays */
+    int64_t done;     /* rows written */
+    int64_t header;   /* npz: where its local header begins */
+    int64_t offset;   /* where its elements begin */
+    uint32_t crc;     /* npz: of header and elements so far */
+    char *pending;    /* csv: rows that wait for the other arrays */
     int64_t capacity; /* csv: in rows */
 } lli_sink_array;
 

@@ -4,6 +4,7 @@
  *   roundtrip FROM                              format and arrays, one line each
  * The exit code is the status; the sentence goes to stderr. */
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static ll_status inspect(ll_context *ctx, const char *path) {
 
 int main(int argc, char **argv) {
     ll_context *ctx;
+    setlocale(LC_ALL, "");
     if (argc < 2 || ll_context_new(&ctx, NULL) != LL_OK)
         return 99;
     ll_status status = argc > 2 ? convert(ctx, argc, argv) : inspect(ctx, argv[1]);
