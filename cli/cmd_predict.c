@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "args.h"
 #include "inputs.h"
@@ -38,25 +37,6 @@ static size_t groups(option_group out[GROUPS_MAX]) {
     return 2;
 }
 
-/* The file was just written, so what it cannot say (a pipe, a device) is left unsaid. */
-static void print_abstained(FILE *to, ll_context *ctx, const char *path) {
-    char where[4200];
-    ll_bundle *bundle = NULL;
-    ll_array abstain;
-    bool fits = snprintf(where, sizeof where, "%s:abstain", path) < (int)sizeof where;
-    if (!fits || ll_array_read(&bundle, &abstain, ctx, where, NULL) != LL_OK)
-        return;
-    if (abstain.rank == 1) {
-        static const char zero[8];
-        size_t size = ll_dtype_size(abstain.dtype);
-        int64_t n = abstain.shape[0], count = 0;
-        for (int64_t i = 0; i < n; i++)
-            count += memcmp((const char *)abstain.data + (size_t)i * size, zero, size) != 0;
-        fprintf(to, "abstains on %" PRId64 " of %" PRId64 " points (%.2f %%)\n", count, n, 100 * (double)count / (double)n);
-    }
-    ll_bundle_free(bundle);
-}
-
 static ll_status check(const predict_args *args, const parsed *typed) {
     const char *example = "lastlayer predict ens.safetensors --features features.npy -o pred.npz";
     const char *inputs[] = {typed->operand, args->features, args->labels};
@@ -88,8 +68,6 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
         fprintf(to, "%" PRId64 " points by %" PRId64 " members of %s, %.1f s -> %s\n", ll_dataset_rows(data), ll_ensemble_samples(ensemble),
                 ll_ensemble_method(ensemble), term_seconds() - start, args->output);
-        if (!isnan(args->options.threshold))
-            print_abstained(to, ctx, args->output);
     }
     ll_dataset_free(data);
     ll_ensemble_free(ensemble);

@@ -237,7 +237,7 @@ def kill_and_resume_gives_the_same_bits(name):
             run(*words, "--resume")
         check(open("out.safetensors", "rb").read() == whole, f"round {round}: the resumed file differs")
         check(not os.path.exists("out.safetensors.partial"), "the partial file was left")
-        if resumed == 3:
+        if resumed == 2:
             return
     check(resumed, "no kill fell into the work")
 

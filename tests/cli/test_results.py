@@ -66,11 +66,11 @@ def predict_point_is_the_softmax_of_the_head():
 @case
 def predict_abstains():
     fitted()
-    out, _ = run("predict", "ens.safetensors", *samples.PREDICT, "--threshold", "0.8", "-o", "pred.npz")
+    _, err = run("predict", "ens.safetensors", *samples.PREDICT, "--threshold", "0.8", "-o", "pred.npz")
     p = np.load("pred.npz")
     check(np.array_equal(p["abstain"].astype(bool), p["sr"] < 0.8), "abstain is not sr < 0.8")
     share = 100 * p["abstain"].astype(bool).mean()
-    check(f"abstains on {int(p['abstain'].sum())} of 300 points ({share:.2f} %)" in out, out)
+    check(f"abstains on {int(p['abstain'].sum())} of 300 rows ({share:.2f} %)" in err, err)
     run("predict", "ens.safetensors", *samples.PREDICT, "--threshold", "-0.02", "--by", "std", "--no-probs", "-o", "pred.npz")
     p = np.load("pred.npz")
     check(np.array_equal(p["abstain"].astype(bool), p["std"] < -0.02), "abstain is not std < -0.02")
@@ -81,12 +81,12 @@ def predict_abstains():
 def predict_csv():
     fitted()
     run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "-o", "pred.npz")
-    out, _ = run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "--threshold", "0.8", "-o", "pred.csv")
+    _, err = run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "--threshold", "0.8", "-o", "pred.csv")
     rows = list(csv.DictReader(open("pred.csv")))
     p = np.load("pred.npz")
     check(len(rows) == 300 and {"label", "vote", "sr", "std", "truth", "abstain"} <= set(rows[0]), rows[0].keys())
     check(np.array_equal([float(r["sr"]) for r in rows], p["sr"]), "sr does not survive the way through CSV")
-    check("abstains on" in out, out)
+    check("abstains on" in err, err)
     a = strict(run("evaluate", "pred.npz", "--json")[0])
     b = strict(run("evaluate", "pred.csv", "--json")[0])
     check(a["aurc"] == b["aurc"] and a["n"] == b["n"], "evaluate says other things of the .csv")

@@ -235,6 +235,7 @@ def missing(arguments, words):
     ("json and csv", ["evaluate", "p", "--json", "--csv"], "exclude each other"),
     ("bias without head", [*samples.FIT, "--bias", "b.npy", "-o", "x.safetensors"], "--head"),
     ("init head without head", [*samples.FIT, "--init", "head", "-o", "x.safetensors"], "--head"),
+    ("ensemble as .npz", [*samples.FIT, "-o", "x.npz"], ".safetensors"),
     ("output -", [*samples.FIT, "-o", "-"], "/dev/stdout"),
 ])
 def misuse(arguments, words):
