@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Holds the prose against the tree. Prints each disagreement; exit 1 if there is one.
+
+  links       every relative link of an .md file leads to a file, and to a heading of it where it has an anchor
+  paths       every path of the tree that is mentioned exists (NAME and ROOM stand for any); `src/room/file.c:name` also holds that name
+  names       every ll_... and lli_... that is mentioned occurs in the sources
+  targets     every `make TARGET` is a target of the Makefile
+  commands    every `lastlayer SUB ...` uses flags that `lastlayer SUB --help` shows (LASTLAYER or build/lastlayer; left out without one)
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+pages = sorted(p for p in root.rglob("*.md") if not re.match(r"build|demo|\.", p.relative_to(root).parts[0]))
+wrong = []
+count = dict.fromkeys(["links", "paths", "names", "targets", "commands"], 0)
+
+sources = ""
+for folder in ("src", "include"):
+    for path in sorted((root / folder).rglob("*")):
+        if path.suffix in (".c", ".h", ".map"):
+            sources += path.read_text()
+known_names = set(re.findall(r"\blli?_\w+", sources))
+known_targets = set(re.findall(r"^([\w/]+):", (root / "Makefile").read_text(), re.M))
+
+binary = os.environ.get("LASTLAYER") or root / "build/lastlayer"
+binary = binary if pathlib.Path(binary).is_file() else None
+flags_of = {}
+
+
+def flags(sub):
+    """The flags of a subcommand, None if there is no such subcommand."""
+    if sub not in flags_of:
+        done = subprocess.run([binary, sub, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        known = set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z0-9-]*)", done.stdout))
+        flags_of[sub] = known | {"--help", "-h"} if done.returncode == 0 else None
+    return flags_of[sub]
+
+
+def slug(heading):
+    """The anchor that a heading gets on the usual hosts."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+    return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+
+
+def prose_of(text):
+    """The page with its fenced blocks blanked, line by line, and the blocks as (first line, text)."""
+    lines, blocks, block = [], [], None
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        if fence and block is None:
+            block = (number + 1, [])
+        elif fence:
+            blocks.append((block[0], "\n".join(block[1])))
+            block = None
+        elif block is not None:
+            block[1].append(line)
+        lines.append("" if fence or block is not None else line)
+    return lines, blocks
+
+
+def check_link(here, page, target):
+    if re.match(r"[a-z]+:", target):
+        return
+    count["links"] += 1
+    path, _, anchor = target.partition("#")
+    goal = (page.parent / path).resolve() if path else page
+    if not goal.exists():
+        wrong.append(f"{here}: the link {target} leads nowhere")
+    elif anchor and goal.suffix == ".md":
+        headings = [re.sub(r"^#+\s*", "", line) for line in prose_of(goal.read_text())[0] if line.startswith("#")]
+        if anchor not in map(slug, headings):
+            wrong.append(f"{here}: {goal.relative_to(root)} has no heading #{anchor}")
+
+
+def check_path(here, text):
+    count["paths"] += 1
+    path, _, name = text.rstrip(".,;").partition(":")
+    if "*" in path:
+        if not any(root.glob(path)):
+            wrong.append(f"{here}: nothing matches {path}")
+    elif not (root / path).exists():
+        wrong.append(f"{here}: there is no {path}")
+    elif name and not re.search(rf"\b{re.escape(name)}\b", (root / path).read_text()):
+        wrong.append(f"{here}: {path} holds no {name}")
+
+
+def check_command(here, line):
+    words = re.sub(r"\s#.*", "", line).split()
+    words = words[words.index(next(w for w in words if w.endswith("lastlayer"))) + 1:]
+    if not words or not binary or not re.fullmatch(r"[a-z]+", words[0]):
+        return
+    count["commands"] += 1
+    if words[0] == "help":
+        return
+    known = flags(words[0])
+    if known is None:
+        wrong.append(f"{here}: lastlayer has no subcommand {words[0]}")
+        return
+    for word in re.findall(r"(?<![\w-])--?[a-zA-Z][a-z0-9-]*", " ".join(words[1:])):
+        if word not in known:
+            wrong.append(f"{here}: lastlayer {words[0]} has no flag {word}")
+
+
+COMMAND = re.compile(r"(?:\$ )?(?:build/|\./build/)?lastlayer ")
+
+for page in pages:
+    lines, blocks = prose_of(page.read_text())
+    name = page.relative_to(root)
+    for number, line in enumerate(lines, 1):
+        here = f"{name}:{number}"
+        for target in re.findall(r"\]\(([^)\s]+)\)", line):
+            check_link(here, page, target)
+        for code in re.findall(r"`([^`]+)`", line):
+            for path in re.findall(r"(?<![\w./<-])(?:src|include|cli|tests|tools|examples|bench|docs)/[\w./*:-]+(?![\w<])", code):
+                if not re.search(r"<|NAME|ROOM", path + code):
+                    check_path(here, path)
+            for used in re.findall(r"\blli?_\w+", code):
+                count["names"] += 1
+                if used not in known_names and not used.endswith("_"):
+                    wrong.append(f"{here}: {used} is nowhere in the sources")
+            for target in re.findall(r"\bmake ([a-z]\w*)", code):
+                count["targets"] += 1
+                if target not in known_targets:
+                    wrong.append(f"{here}: the Makefile has no target {target}")
+            if COMMAND.match(code):
+                check_command(here, code)
+    for first, text in blocks:
+        for offset, line in enumerate(re.sub(r"\\\n", "  ", text).splitlines()):
+            if COMMAND.match(line.strip()):
+                check_command(f"{name}:{first + offset}", line.strip())
+
+summary = ", ".join(f"{n} {what}" for what, n in count.items()) + ("" if binary else " (no lastlayer to ask)")
+print("\n".join(wrong) or f"{len(pages)} pages: {summary}, all true")
+sys.exit(1 if wrong else 0)
