@@ -142,7 +142,7 @@ const ll_option *ll_convert_options_table(size_t *count) {
          .arg = "TYPE",
          .choices = "bool|i8|u8|i16|u16|i32|u32|i64|u64|f16|bf16|f32|f64",
          .standard = "as it is",
-         .help = "Type of the numbers written."},
+         .help = "type of the numbers written"},
         {.name = "divide",
          .type = LL_OPTION_REAL,
          .offset = offsetof(ll_convert_options, divide),
@@ -152,11 +152,11 @@ const ll_option *ll_convert_options_table(size_t *count) {
          .open_min = true,
          .open_max = true,
          .standard = "1",
-         .help = "Divide every value by X; integers become f32 unless --dtype says otherwise."},
+         .help = "divide every value by X; integers become f32 unless --dtype says otherwise"},
         {.name = "flatten",
          .type = LL_OPTION_FLAG,
          .offset = offsetof(ll_convert_options, flatten),
-         .help = "Make [N,a,b,...] an [N,a*b*...]."},
+         .help = "make [N,a,b,...] an [N,a*b*...]"},
     };
     *count = LLI_COUNT(table);
     return table;

@@ -20,7 +20,8 @@ def install():
     """Everything under ./root; returns the prefix inside it."""
     if not shutil.which("meson"):
         raise Skip("no meson")
-    done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", os.getcwd() + "/root"], capture_output=True, text=True)
+    words = ["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", os.getcwd() + "/root"]
+    done = subprocess.run(words, capture_output=True, text=True)
     check(done.returncode == 0, done.stdout + done.stderr)
     header = next(pathlib.Path("root").rglob("lastlayer.h"))
     return header.parent.parent.resolve()
@@ -30,8 +31,8 @@ def install():
 def layout():
     prefix = install()
     found = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()}
-    for pattern in [r"bin/lastlayer", r"include/lastlayer\.h", r"lib.*/liblastlayer\.a", r"lib.*/liblastlayer\.so", r"lib.*/liblastlayer\.so\.\d+",
-                    r"lib.*/pkgconfig/lastlayer\.pc", r"share/man/man1/lastlayer\.1", r"share/bash-completion/completions/lastlayer\.bash",
+    for pattern in [r"bin/lastlayer", r"include/lastlayer\.h", r"lib.*/liblastlayer\.a", r"lib.*/liblastlayer\.so",
+                    r"lib.*/liblastlayer\.so\.\d+", r"lib.*/pkgconfig/lastlayer\.pc", r"share/man/man1/lastlayer\.1", r"share/bash-completion/completions/lastlayer\.bash",
                     r"share/zsh/site-functions/_lastlayer", r"share/fish/vendor_completions\.d/lastlayer\.fish"]:
         check(any(re.fullmatch(pattern, p) for p in found), f"no {pattern} in {sorted(found)}")
     command = subprocess.run([prefix / "bin/lastlayer", "help", "man"], capture_output=True)
@@ -57,8 +58,8 @@ def a_program_builds_against_it():
     folder = next(prefix.rglob("lastlayer.pc")).parent
     environment = {**os.environ, "PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(folder.parent)}
     for kind in ([], ["--static"]):
-        flags = subprocess.run(["pkg-config", f"--define-variable=prefix={prefix}", *kind, "--cflags", "--libs", "lastlayer"], capture_output=True,
-                               text=True, env=environment)
+        words = ["pkg-config", f"--define-variable=prefix={prefix}", *kind, "--cflags", "--libs", "lastlayer"]
+        flags = subprocess.run(words, capture_output=True, text=True, env=environment)
         check(flags.returncode == 0, flags.stderr)
         words = flags.stdout.split()
         if kind:
