@@ -7,7 +7,7 @@
 #include "kernels/require.h"
 #include "train/solve.h"
 
-enum { CHUNK = 256, SLICES_MAX = 16 }; /* rows whose gradient is summed in f32; parts of the data */
+enum { CHUNK = 64, SLICES_MAX = 16 }; /* rows whose gradient is summed in f32; parts of the data */
 
 struct lli_objective {
     const lli_kernels *kernels;

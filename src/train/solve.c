@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* L-BFGS with a weak Wolfe line search (bisection). The objective is convex and smooth; its values carry the rounding of f32 logits, so
- * near the end, where values no longer tell, the slope alone decides. */
+/* L-BFGS with a weak Wolfe line search (bisection), in coordinates where the features are white. The objective is convex and smooth; its
+ * values carry the rounding of f32 logits, so near the end, where values no longer tell, the slope alone decides. */
 #include "train/solve.h"
 
 #include <inttypes.h>
@@ -10,16 +10,20 @@
 #include "base/memory.h"
 #include "kernels/kernels.h"
 #include "model/head.h"
+#include "train/precondition.h"
 
-enum { HISTORY = 20, TRIALS_MAX = 40 };
+enum { HISTORY = 20, TRIALS_MAX = 40, WHITE_MAX = 8192 }; /* pairs kept; trials per line; largest D to whiten */
 
 static const double sufficient = 1e-4, curvature = 0.9, value_noise = 1e-8;
 
 typedef struct solver {
     lli_objective *objective;
+    lli_precondition *white;    /* the coordinates x; NULL = theta itself */
     int64_t n;
     double *x, *g;              /* point and gradient */
     double *x_new, *g_new, *d;  /* trial and direction */
+    double *theta;              /* of the last evaluation */
+    double norm;                /* of the gradient in theta there */
     double *s, *y;              /* [HISTORY,n] differences of points and gradients */
     double rho[HISTORY];        /* 1 / <s,y> */
     int64_t pairs;              /* made so far; the last HISTORY are kept */
@@ -36,6 +40,16 @@ static double dot(const double *a, const double *b, int64_t n) {
 static void add_scaled(double *a, double scale, const double *b, int64_t n) {
     for (int64_t i = 0; i < n; i++)
         a[i] += scale * b[i];
+}
+
+/* Value and gradient at x; theta and the norm of its gradient on the way. */
+static ll_status evaluate(ll_context *ctx, solver *v, double *value, double *g, const double *x) {
+    memcpy(v->theta, x, (size_t)v->n * sizeof *x);
+    if (v->white)
+        LLI_TRY(lli_precondition_theta(ctx, v->white, v->theta));
+    LLI_TRY(lli_objective_run(ctx, v->objective, value, g, v->theta));
+    v->norm = sqrt(dot(g, g, v->n));
+    return v->white ? lli_precondition_gradient(ctx, v->white, g) : LL_OK;
 }
 
 /* d = -H g by the two-loop recursion. */
@@ -72,7 +86,7 @@ static ll_status search_line(ll_context *ctx, solver *v, double *value, bool *fo
     for (int trial = 0; trial < TRIALS_MAX; trial++) {
         for (int64_t i = 0; i < v->n; i++)
             v->x_new[i] = v->x[i] + t * v->d[i];
-        LLI_TRY(lli_objective_run(ctx, v->objective, value, v->g_new, v->x_new));
+        LLI_TRY(evaluate(ctx, v, value, v->g_new, v->x_new));
         double slope = dot(v->g_new, v->d, v->n);
         bool lower = *value <= v->value + sufficient * t * v->slope;
         bool same = *value <= v->value + noise && slope <= -curvature * v->slope; /* too close to tell: not past the minimum by much */
@@ -106,10 +120,10 @@ static void remember(solver *v) {
 }
 
 static ll_status minimise(ll_context *ctx, solver *v, const ll_head_solve_options *options, double *norm, int64_t *iterations) {
-    LLI_TRY(lli_objective_run(ctx, v->objective, &v->value, v->g, v->x));
+    LLI_TRY(evaluate(ctx, v, &v->value, v->g, v->x));
     bool restarted = false;
     for (*iterations = 0;; ++*iterations) {
-        *norm = sqrt(dot(v->g, v->g, v->n));
+        *norm = v->norm;
         if (!isfinite(v->value) || !isfinite(*norm))
             return lli_fail(ctx, LL_ERR_DIVERGED, "the search for theta* left the finite numbers at iteration %" PRId64 "; scale the features down", *iterations);
         if (*norm <= options->tolerance || *iterations >= options->iterations_max)
@@ -131,7 +145,7 @@ static ll_status minimise(ll_context *ctx, solver *v, const ll_head_solve_option
         v->value = value;
     }
     lli_progress(ctx, "solving for theta*", 1, 1);
-    return LL_OK;
+    return evaluate(ctx, v, &v->value, v->g, v->x); /* a failed line search leaves theta elsewhere */
 }
 
 ll_head_solve_options ll_head_solve_options_default(void) {
@@ -139,7 +153,7 @@ ll_head_solve_options ll_head_solve_options_default(void) {
 }
 
 static ll_status solver_alloc(ll_context *ctx, solver *v) {
-    double **blocks[] = {&v->x, &v->g, &v->x_new, &v->g_new, &v->d};
+    double **blocks[] = {&v->x, &v->g, &v->x_new, &v->g_new, &v->d, &v->theta};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         LLI_TRY(lli_memory_new(ctx, blocks[i], v->n, sizeof(double)));
     LLI_TRY(lli_memory_new(ctx, &v->s, HISTORY * v->n, sizeof(double)));
@@ -147,10 +161,11 @@ static ll_status solver_alloc(ll_context *ctx, solver *v) {
 }
 
 static void solver_release(solver *v) {
-    double *blocks[] = {v->x, v->g, v->x_new, v->g_new, v->d, v->s, v->y};
+    double *blocks[] = {v->x, v->g, v->x_new, v->g_new, v->d, v->theta, v->s, v->y};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         lli_memory_free(blocks[i]);
     lli_objective_free(v->objective);
+    lli_precondition_free(v->white);
 }
 
 ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *options) {
@@ -169,13 +184,15 @@ ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, 
     ll_status status;
     LLI_DO(lli_objective_new(&v.objective, ctx, data, K, options->prior_precision));
     LLI_DO(solver_alloc(ctx, &v));
+    if (D <= WHITE_MAX)
+        LLI_DO(lli_precondition_new(&v.white, ctx, data, K, 10 * options->prior_precision / (double)data->rows.N));
     LLI_DO(lli_head_alloc(&head, ctx, K, D));
     int64_t iterations;
     LLI_DO(minimise(ctx, &v, options, &head->gradient_norm, &iterations));
     for (int64_t k = 0; k < K; k++) {
         for (int64_t j = 0; j < D; j++)
-            head->W[k * D + j] = (float)v.x[k * ld + j];
-        head->b[k] = (float)v.x[k * ld + D];
+            head->W[k * D + j] = (float)v.theta[k * ld + j];
+        head->b[k] = (float)v.theta[k * ld + D];
     }
     LLI_DO(lli_head_seal(ctx, head));
     if (head->gradient_norm > options->tolerance)

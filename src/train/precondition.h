@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Coordinates in which the features are white, so that L-BFGS need not learn their geometry.
+ *
+ * The Hessian of the objective is (1/N) sum_i (diag(p_i) - p_i p_i') (x) z_i z_i' + tau/N. With the same class weights at every row it
+ * would be a multiple of G = (1/N) Z'Z + lambda I in every class. So with G = U'U the solver works on u = U theta, where the Hessian is
+ * near a multiple of the identity. docs/math/map.md */
+#ifndef LLI_TRAIN_PRECONDITION_H
+#define LLI_TRAIN_PRECONDITION_H
+
+#include "base/context.h"
+#include "data/dataset.h"
+
+typedef struct lli_precondition lli_precondition;
+
+/* Costs 2 N D^2 + D^3/3 operations and 8 D^2 bytes. */
+ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll_dataset *data, int64_t K, double lambda) LL_CHECK_RESULT;
+void lli_precondition_free(lli_precondition *p);
+/* theta = U^-1 u, and the gradient in u from that in theta, U'^-1 g; both in place, for every class. */
+ll_status lli_precondition_theta(ll_context *ctx, lli_precondition *p, double *u /* [K,ld] */) LL_CHECK_RESULT;
+ll_status lli_precondition_gradient(ll_context *ctx, lli_precondition *p, double *g /* [K,ld] */) LL_CHECK_RESULT;
+
+#endif
