@@ -17,7 +17,7 @@ enum { REPEATS = 3 };
 static const double SLICE = 0.01; /* seconds of one timing */
 
 typedef struct head {
-    int64_t n, K, D, ld, ldk, N;
+    int64_t n, K, D, ld, ldk, N, batch;
     float *theta, *z, *g, *features;
     uint16_t *halves;
     int64_t *rows;
@@ -78,11 +78,16 @@ static double peak(head *h) {
     return NAN;
 }
 
+/* Rows of the next batch in a shuffled set larger than the caches. */
+static const int64_t *next_rows(head *h) {
+    h->batch = h->batch + 2 * h->n <= h->N ? h->batch + h->n : 0;
+    return h->rows + h->batch;
+}
 static void gather(head *h) {
-    h->kernels->gather(h->z, h->features, false, h->rows, 0, h->n, h->D, h->ld);
+    h->kernels->gather(h->z, h->features, false, next_rows(h), 0, h->n, h->D, h->ld);
 }
 static void gather_half(head *h) {
-    h->kernels->gather(h->z, h->halves, true, h->rows, 0, h->n, h->D, h->ld);
+    h->kernels->gather(h->z, h->halves, true, next_rows(h), 0, h->n, h->D, h->ld);
 }
 static void logits(head *h) {
     h->kernels->logits(h->g, h->theta, h->z, h->n, h->K, h->ld, h->ldk);
@@ -142,13 +147,13 @@ static void fill(head *h) {
 }
 
 static head head_new(int64_t n, int64_t D, int64_t K) {
-    head h = {.n = n, .K = K, .D = D, .ld = lli_kernels_stride(D), .ldk = lli_kernels_stride_classes(K), .N = (64 << 20) / (4 * D)};
+    head h = {.n = n, .K = K, .D = D, .ld = lli_kernels_stride(D), .ldk = lli_kernels_stride_classes(K), .N = (96 << 20) / (4 * D)};
     h.theta = block(K * h.ld, sizeof *h.theta);
     h.z = block(n * h.ld, sizeof *h.z);
     h.g = block(n * h.ldk, sizeof *h.g);
     h.features = block(h.N * D, sizeof *h.features);
     h.halves = block(h.N * D, sizeof *h.halves);
-    h.rows = block(n, sizeof *h.rows);
+    h.rows = block(h.N, sizeof *h.rows);
     h.labels = block(n, sizeof *h.labels);
     h.top = block(n, sizeof *h.top);
     h.gradient = block(K * h.ld, sizeof *h.gradient);
@@ -156,10 +161,10 @@ static head head_new(int64_t n, int64_t D, int64_t K) {
     h.entropy = block(n, sizeof *h.entropy);
     h.update = (lli_update){1, 1e-6f, 0, lli_rng_stream(1, LLI_PURPOSE_TEST, 0, 0)};
     h.mask.stream = h.update.stream;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < h.N; i++)
         h.rows[i] = (int64_t)lli_rng_below(h.update.stream, (uint64_t)i, (uint64_t)h.N);
+    for (int64_t i = 0; i < n; i++)
         h.labels[i] = (int32_t)(i % K);
-    }
     lli_kernels_get()->normals(h.features, h.update.stream, 0, h.N * D);
     return h;
 }
@@ -175,7 +180,7 @@ static void report(head *h) {
     static const struct {
         const char *name;
         void (*call)(head *);
-    } flops[] = {{"logits", logits}, {"update", update}, {"gradient", gradient}}, steps[] = {{"step", step}, {"gather+step", step_gather}};
+    } flops[] = {{"logits", logits}, {"update", update}, {"gradient", gradient}}, steps[] = {{"step", step}, {"+gather", step_gather}};
     fill(h);
     printf("%-4s D %-4d K %-4d n %-3d ", h->kernels->name, (int)h->D, (int)h->K, (int)h->n);
     for (size_t i = 0; i < LLI_COUNT(flops); i++)
@@ -185,7 +190,10 @@ static void report(head *h) {
         printf("  %s %5.1f", steps[i].name, 2 * product / timed(steps[i].call, h) * 1e-9);
     }
     fill(h);
+    int64_t n = h->n;
+    h->n = 1; /* hardly anything but noise */
     double plain = timed(update, h), noisy = timed(update_noise, h);
+    h->n = n;
     printf(" GF/s\n                        noise %.2f", 1e9 * (noisy - plain) / (double)(h->K * h->ld));
     printf(" normals %.2f ns", 1e9 * timed(normals, h) / elements);
     printf("  mask .5 %.2f .1 %.2f ns", 1e9 * timed(mask_half, h) / elements, 1e9 * timed(mask_tenth, h) / elements);

@@ -5,7 +5,7 @@
 #include "kernels/simd/level.h"
 #include "kernels/simd/vector.h"
 
-enum { LINE = 64, AHEAD_BYTES = 4096 };
+enum { LINE = 64, AHEAD_BYTES = 1024 };
 
 typedef uint16_t halves __attribute__((vector_size(2 * W), aligned(2), may_alias));
 
