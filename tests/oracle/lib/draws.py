@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The project's random numbers, written a second time in numpy: Philox4x32-10, bounded draws, Fisher-Yates, dropout masks."""
+import numpy as np
+
+SHUFFLE, RESAMPLE, NOISE, TRAIN_MASK, PREDICT_MASK = 1, 2, 3, 4, 5
+LOW = np.uint64(0xFFFFFFFF)
+
+
+def philox(counter, key):
+    """counter [n,4], key (2): [n,4], all as uint64 below 2^32."""
+    c = [np.asarray(counter, np.uint64)[:, i].copy() for i in range(4)]
+    k0, k1 = int(key[0]), int(key[1])
+    for _ in range(10):
+        a = np.uint64(0xD2511F53) * c[0]
+        b = np.uint64(0xCD9E8D57) * c[2]
+        c = [(b >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), b & LOW, (a >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), a & LOW]
+        k0 = (k0 + 0x9E3779B9) % 2**32
+        k1 = (k1 + 0xBB67AE85) % 2**32
+    return np.stack(c, axis=1)
+
+
+def blocks(seed, purpose, member, step, index):
+    index = np.asarray(index, np.uint64)
+    counter = np.empty((len(index), 4), np.uint64)
+    counter[:, 0] = index & LOW
+    counter[:, 1] = index >> np.uint64(32)
+    counter[:, 2] = step % 2**32
+    counter[:, 3] = purpose << 24 | member
+    return philox(counter, (seed % 2**32, seed >> 32))
+
+
+def below(seed, purpose, member, step, i, n):
+    """One number in [0,n): the high 64 bits of a 64-bit draw times n, in exact integers."""
+    lane = [int(x) for x in blocks(seed, purpose, member, step, [i // 2])[0]]
+    draw = lane[2 * (i % 2)] | lane[2 * (i % 2) + 1] << 32
+    return draw * n >> 64
+
+
+def resample(N, seed, member):
+    return [below(seed, RESAMPLE, member, 0, i, N) for i in range(N)]
+
+
+def shuffle(rows, seed, member, epoch):
+    order = list(rows)
+    for i in range(len(order) - 1, 0, -1):
+        j = below(seed, SHUFFLE, member, epoch, i, i + 1)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def keep_mask(rows, D, drop16, seed, purpose, member, step):
+    """[len(rows),D] of 0 and 1/(1-p). 16 bit planes per group of 128 units, the highest bit first."""
+    groups = (D + 127) // 128
+    numbers = np.zeros((len(rows), groups * 128), np.int64)
+    for i, row in enumerate(rows):
+        for group in range(groups):
+            planes = blocks(seed, purpose, member, step, (row * groups + group) * 16 + np.arange(16))
+            for plane in range(16):
+                for unit in range(128):
+                    bit = int(planes[plane, unit // 32]) >> (unit % 32) & 1
+                    numbers[i, group * 128 + unit] |= bit << (15 - plane)
+    return np.where(numbers[:, :D] < drop16, 0.0, 65536 / (65536 - drop16))
+
+
+# Random123's known answers
+assert philox([[0, 0, 0, 0]], (0, 0)).tolist() == [[0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]]
+assert philox([[0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344]], (0xA4093822, 0x299F31D0)).tolist() == [
+    [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]]

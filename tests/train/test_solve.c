@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* The objective against a plain loop in f64 and its finite differences; the MAP against SciPy and scikit-learn. */
+#include <math.h>
+
+#include "check.h"
+#include "fixture.h"
+#include "kernels/kernels.h"
+#include "problem.h"
+#include "train/solve.h"
+
+/* f of theta [K,ld], in f64 throughout. */
+static double plain_objective(const problem *p, const double *theta, double tau) {
+    int64_t ld = lli_kernels_stride(p->D);
+    double nll = 0, square = 0;
+    for (int64_t i = 0; i < p->N; i++) {
+        double logits[64], most = -INFINITY, total = 0;
+        for (int64_t k = 0; k < p->K; k++) {
+            logits[k] = theta[k * ld + p->D];
+            for (int64_t j = 0; j < p->D; j++)
+                logits[k] += theta[k * ld + j] * (double)p->z[i * p->D + j];
+            most = fmax(most, logits[k]);
+        }
+        for (int64_t k = 0; k < p->K; k++)
+            total += exp(logits[k] - most);
+        nll += log(total) + most - logits[p->y[i]];
+    }
+    for (int64_t i = 0; i < p->K * ld; i++)
+        square += theta[i] * theta[i];
+    return nll / (double)p->N + tau / (2 * (double)p->N) * square;
+}
+
+static double *random_theta(const problem *p) {
+    int64_t ld = lli_kernels_stride(p->D);
+    double *theta = problem_room(p->K * ld, sizeof *theta);
+    for (int64_t k = 0; k < p->K; k++)
+        for (int64_t j = 0; j <= p->D; j++)
+            theta[k * ld + j] = (double)problem_number(9, k * ld + j);
+    return theta;
+}
+
+static void test_gradient(void **state) {
+    (void)state;
+    static const struct {
+        int64_t N, D, K;
+        double tau;
+    } cases[] = {{300, 6, 4, 1}, {40, 3, 2, 0}, {700, 17, 5, 50}, {257, 1, 3, 2}};
+    for (size_t c = 0; c < LLI_COUNT(cases); c++) {
+        ll_context *ctx = check_context(1);
+        problem p = problem_new(ctx, cases[c].N, cases[c].D, cases[c].K);
+        int64_t ld = lli_kernels_stride(p.D);
+        double *theta = random_theta(&p), *gradient = problem_room(p.K * ld, sizeof *gradient), value;
+        lli_objective *objective;
+        CHECK_OK(ctx, lli_objective_new(&objective, ctx, p.data, p.K, cases[c].tau));
+        CHECK_OK(ctx, lli_objective_run(ctx, objective, &value, gradient, theta));
+        CHECK_NEAR(value, plain_objective(&p, theta, cases[c].tau), 1e-6);
+        for (int64_t k = 0; k < p.K; k++)
+            for (int64_t j = 0; j < ld; j++) {
+                double here = theta[k * ld + j], h = 1e-5, slope = 0;
+                if (j <= p.D) {
+                    theta[k * ld + j] = here + h;
+                    slope = plain_objective(&p, theta, cases[c].tau);
+                    theta[k * ld + j] = here - h;
+                    slope = (slope - plain_objective(&p, theta, cases[c].tau)) / (2 * h);
+                    theta[k * ld + j] = here;
+                }
+                CHECK_NEAR(gradient[k * ld + j], slope, 1e-6);
+            }
+        lli_objective_free(objective);
+        free(theta);
+        free(gradient);
+        problem_free(&p);
+        ll_context_free(ctx);
+    }
+}
+
+/* Value and gradient, then the whole solution: the same bits for any number of threads. */
+static void test_threads(void **state) {
+    (void)state;
+    double *gradients[4] = {NULL}, values[4];
+    ll_head *heads[4];
+    size_t bytes = 0;
+    for (int threads = 1; threads <= 3; threads++) {
+        ll_context *ctx = check_context(threads);
+        problem p = problem_new(ctx, 5000, 9, 3);
+        int64_t ld = lli_kernels_stride(p.D);
+        bytes = (size_t)(p.K * ld) * sizeof(double);
+        double *theta = random_theta(&p);
+        gradients[threads] = problem_room(p.K * ld, sizeof(double));
+        lli_objective *objective;
+        CHECK_OK(ctx, lli_objective_new(&objective, ctx, p.data, p.K, 1));
+        CHECK_OK(ctx, lli_objective_run(ctx, objective, &values[threads], gradients[threads], theta));
+        CHECK_OK(ctx, ll_head_solve(&heads[threads], ctx, p.data, NULL));
+        lli_objective_free(objective);
+        free(theta);
+        problem_free(&p);
+        ll_context_free(ctx);
+    }
+    for (int threads = 2; threads <= 3; threads++) {
+        CHECK_NEAR(values[threads], values[1], 0);
+        assert_memory_equal(gradients[threads], gradients[1], bytes);
+        assert_memory_equal(ll_head_weight_view(heads[threads]).data, ll_head_weight_view(heads[1]).data, 3 * 9 * sizeof(float));
+        assert_memory_equal(ll_head_bias_view(heads[threads]).data, ll_head_bias_view(heads[1]).data, 3 * sizeof(float));
+    }
+    for (int threads = 1; threads <= 3; threads++) {
+        free(gradients[threads]);
+        ll_head_free(heads[threads]);
+    }
+}
+
+typedef struct notes {
+    int warnings;
+    char text[LLI_MESSAGE_MAX];
+} notes;
+
+static void take_note(void *user, ll_log_level level, const char *sentence) {
+    notes *n = user;
+    n->warnings += level == LL_LOG_WARNING;
+    snprintf(n->text, sizeof n->text, "%s", sentence);
+}
+
+static ll_context *noting_context(notes *n) {
+    ll_context_options options = ll_context_options_default();
+    options.threads = 1;
+    options.log = take_note;
+    options.user = n;
+    ll_context *ctx;
+    assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
+    return ctx;
+}
+
+static void test_map(void **state) {
+    (void)state;
+    json_t *root = fixture_read("map"), *cases = fixture_get(root, "cases"), *c;
+    size_t i;
+    json_array_foreach(cases, i, c) {
+        notes n = {0, ""};
+        ll_context *ctx = noting_context(&n);
+        int64_t N = fixture_integer(c, "N"), D = fixture_integer(c, "D"), K = fixture_integer(c, "K"), *y = problem_room(N, sizeof *y);
+        double *z = fixture_reals(c, "features", N * D), *labels = fixture_reals(c, "labels", N), *theta = fixture_reals(c, "theta", K * (D + 1));
+        for (int64_t r = 0; r < N; r++)
+            y[r] = (int64_t)labels[r];
+        ll_array label_view = ll_array_view(y, LL_DTYPE_I64, 1, &N);
+        ll_dataset *data;
+        CHECK_OK(ctx, ll_dataset_new(&data, ctx, ll_array_view(z, LL_DTYPE_F64, 2, (int64_t[]){N, D}), &label_view, 0));
+        ll_head_solve_options options = ll_head_solve_options_default();
+        assert_true(options.tolerance <= 1e-5 && options.iterations_max == 1000 && options.prior_precision == 1);
+        options.prior_precision = fixture_real(c, "tau");
+        ll_head *head;
+        CHECK_OK(ctx, ll_head_solve(&head, ctx, data, &options));
+        assert_true(ll_head_gradient_norm(head) <= 1e-5);
+        assert_int_equal(n.warnings, 0);
+        assert_non_null(strstr(n.text, "theta* is the MAP"));
+        /* a gradient of norm 1e-5 leaves an error of at most 1e-5 N / tau, the least curvature being tau / N */
+        double allowed = fmax(1e-4, 1.1e-5 * (double)N / options.prior_precision), worst = 0;
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t j = 0; j <= D; j++) {
+                double have = (double)(j < D ? ((const float *)ll_head_weight_view(head).data)[k * D + j] : ((const float *)ll_head_bias_view(head).data)[k]);
+                worst = fmax(worst, fabs(have - theta[k * (D + 1) + j]));
+            }
+        if (worst > allowed)
+            fail_msg("%s: off by %g", json_string_value(fixture_get(c, "name")), worst);
+        /* and with a tighter tolerance, 1e-4 for each of them */
+        ll_head_free(head);
+        options.tolerance = 1e-7;
+        CHECK_OK(ctx, ll_head_solve(&head, ctx, data, &options));
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t j = 0; j < D; j++)
+                CHECK_NEAR((double)((const float *)ll_head_weight_view(head).data)[k * D + j], theta[k * (D + 1) + j], 1e-4);
+        ll_head_free(head);
+        ll_dataset_free(data);
+        free(z);
+        free(y);
+        free(labels);
+        free(theta);
+        ll_context_free(ctx);
+    }
+    json_decref(root);
+}
+
+static void test_not_converged(void **state) {
+    (void)state;
+    notes n = {0, ""};
+    ll_context *ctx = noting_context(&n);
+    problem p = problem_new(ctx, 300, 6, 4);
+    ll_head_solve_options options = ll_head_solve_options_default();
+    options.iterations_max = 2;
+    ll_head *head;
+    CHECK_OK(ctx, ll_head_solve(&head, ctx, p.data, &options));
+    assert_int_equal(n.warnings, 1);
+    assert_non_null(strstr(n.text, "not fully converged: after 2 L-BFGS iterations the gradient has norm"));
+    assert_true(ll_head_gradient_norm(head) > 1e-5);
+    ll_head_free(head);
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    problem p = problem_new(ctx, 50, 2, 3);
+    ll_head *head;
+    ll_head_solve_options good = ll_head_solve_options_default(), bad = good;
+    bad.struct_size = 3;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "ll_head_solve_options_default()", ll_head_solve(&head, ctx, p.data, &bad));
+    bad = good;
+    bad.prior_precision = -1;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "impossible", ll_head_solve(&head, ctx, p.data, &bad));
+    bad = good;
+    bad.tolerance = NAN;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "impossible", ll_head_solve(&head, ctx, p.data, &bad));
+    bad = good;
+    bad.iterations_max = 0;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "impossible", ll_head_solve(&head, ctx, p.data, &bad));
+    for (int64_t failing = 1;; failing++) {
+        lli_memory_fail_at(ctx, failing);
+        ll_status status = ll_head_solve(&head, ctx, p.data, &good);
+        if (status == LL_OK) {
+            assert_true(failing > 10);
+            ll_head_free(head);
+            break;
+        }
+        assert_int_equal(status, LL_ERR_MEMORY);
+        assert_null(head);
+    }
+    lli_memory_fail_at(ctx, 0);
+    ll_context_cancel(ctx);
+    CHECK_FAILS(ctx, LL_ERR_CANCELLED, "interrupted", ll_head_solve(&head, ctx, p.data, NULL));
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
+/* Features so large that logits overflow are told, not turned into a head of NaN. */
+static void test_overflow(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    float z[8] = {3e38f, -3e38f, 2e38f, -1e38f, 3e38f, 1e38f, -2e38f, -3e38f};
+    int64_t y[8] = {0, 1, 1, 0, 1, 0, 0, 1}, N = 8;
+    ll_array labels = ll_array_view(y, LL_DTYPE_I64, 1, &N);
+    ll_dataset *data;
+    CHECK_OK(ctx, ll_dataset_new(&data, ctx, ll_array_view(z, LL_DTYPE_F32, 2, (int64_t[]){N, 1}), &labels, 0));
+    ll_head *head;
+    ll_status status = ll_head_solve(&head, ctx, data, NULL);
+    assert_true(status == LL_OK || status == LL_ERR_DIVERGED);
+    if (status == LL_OK) {
+        assert_true(isfinite(((const float *)ll_head_weight_view(head).data)[0]));
+        ll_head_free(head);
+    } else
+        assert_non_null(strstr(ctx->message, "scale the features down"));
+    ll_dataset_free(data);
+    ll_context_free(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradient),      cmocka_unit_test(test_threads),   cmocka_unit_test(test_map),
+        cmocka_unit_test(test_not_converged), cmocka_unit_test(test_refusals), cmocka_unit_test(test_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
