@@ -138,6 +138,7 @@ static ll_status minimise(ll_context *ctx, solver *v, const ll_head_solve_option
                 break;
             restarted = true;
             v->pairs = 0;
+            v->norm = *norm; /* of x, not of the last trial */
             continue;
         }
         restarted = false;
