@@ -194,6 +194,33 @@ static void test_not_converged(void **state) {
     ll_context_free(ctx);
 }
 
+/* Many features, more than one band of the preconditioner; the solution must be one by the objective's own gradient. */
+static void test_wide(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(2);
+    problem p = problem_new(ctx, 300, 150, 20);
+    ll_head *head;
+    CHECK_OK(ctx, ll_head_solve(&head, ctx, p.data, NULL));
+    assert_true(ll_head_gradient_norm(head) <= 1e-5);
+    int64_t ld = lli_kernels_stride(p.D);
+    double *theta = problem_room(p.K * ld, sizeof *theta), *gradient = problem_room(p.K * ld, sizeof *gradient), value, norm = 0;
+    for (int64_t k = 0; k < p.K; k++)
+        for (int64_t j = 0; j <= p.D; j++)
+            theta[k * ld + j] = (double)(j < p.D ? ((const float *)ll_head_weight_view(head).data)[k * p.D + j] : ((const float *)ll_head_bias_view(head).data)[k]);
+    lli_objective *objective;
+    CHECK_OK(ctx, lli_objective_new(&objective, ctx, p.data, p.K, 1));
+    CHECK_OK(ctx, lli_objective_run(ctx, objective, &value, gradient, theta));
+    for (int64_t i = 0; i < p.K * ld; i++)
+        norm += gradient[i] * gradient[i];
+    assert_true(sqrt(norm) <= 1.1e-5);
+    lli_objective_free(objective);
+    ll_head_free(head);
+    free(theta);
+    free(gradient);
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
 static void test_refusals(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
@@ -245,7 +272,7 @@ static void test_overflow(void **state) {
         assert_true(isfinite(((const float *)ll_head_weight_view(head).data)[0]));
         ll_head_free(head);
     } else
-        assert_non_null(strstr(ctx->message, "scale the features down"));
+        assert_non_null(strstr(ctx->message, "scale them"));
     ll_dataset_free(data);
     ll_context_free(ctx);
 }
@@ -254,6 +281,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradient),      cmocka_unit_test(test_threads),   cmocka_unit_test(test_map),
         cmocka_unit_test(test_not_converged), cmocka_unit_test(test_refusals), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
