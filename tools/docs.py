@@ -106,29 +106,36 @@ def check_command(here, line):
             wrong.append(f"{here}: lastlayer {words[0]} has no flag {word}")
 
 
-COMMAND = re.compile(r"(?:\$ )?(?:build/|\./build/)?lastlayer ")
+def check_code(here, code):
+    """What stands between backticks."""
+    for path in re.findall(r"(?<![\w./<-])(?:src|include|cli|tests|tools|examples|bench|docs)/[\w./*:-]+(?![\w<])", code):
+        if not re.search(r"<|NAME|ROOM", code):
+            check_path(here, path)
+    for used in re.findall(r"\blli?_\w+", code):
+        count["names"] += 1
+        if used not in known_names and not used.endswith("_"):
+            wrong.append(f"{here}: {used} is nowhere in the sources")
+    for target in re.findall(r"\bmake ([a-z]\w*)", code):
+        count["targets"] += 1
+        if target not in known_targets:
+            wrong.append(f"{here}: the Makefile has no target {target}")
+    if COMMAND.match(code):
+        check_command(here, code)
+
+
+def line_of(text, match):
+    return text.count("\n", 0, match.start()) + 1
+
+
+COMMAND = re.compile(r"(?:\$ )?(?:build/|\./build/)?lastlayer\s")
 
 for page in pages:
     lines, blocks = prose_of(page.read_text())
-    name = page.relative_to(root)
-    for number, line in enumerate(lines, 1):
-        here = f"{name}:{number}"
-        for target in re.findall(r"\]\(([^)\s]+)\)", line):
-            check_link(here, page, target)
-        for code in re.findall(r"`([^`]+)`", line):
-            for path in re.findall(r"(?<![\w./<-])(?:src|include|cli|tests|tools|examples|bench|docs)/[\w./*:-]+(?![\w<])", code):
-                if not re.search(r"<|NAME|ROOM", path + code):
-                    check_path(here, path)
-            for used in re.findall(r"\blli?_\w+", code):
-                count["names"] += 1
-                if used not in known_names and not used.endswith("_"):
-                    wrong.append(f"{here}: {used} is nowhere in the sources")
-            for target in re.findall(r"\bmake ([a-z]\w*)", code):
-                count["targets"] += 1
-                if target not in known_targets:
-                    wrong.append(f"{here}: the Makefile has no target {target}")
-            if COMMAND.match(code):
-                check_command(here, code)
+    name, prose = page.relative_to(root), "\n".join(lines)
+    for match in re.finditer(r"\]\(([^)\s]+)\)", prose):
+        check_link(f"{name}:{line_of(prose, match)}", page, match.group(1))
+    for match in re.finditer(r"`((?:[^`\n]|\n(?!\n))+)`", prose):
+        check_code(f"{name}:{line_of(prose, match)}", match.group(1))
     for first, text in blocks:
         for offset, line in enumerate(re.sub(r"\\\n", "  ", text).splitlines()):
             if COMMAND.match(line.strip()):
