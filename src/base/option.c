@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MEMBER(type, options, option) (*(const type *)(const void *)((const char *)(options) + (option)->offset))
+#define MEMBER(type, options, option) (*(type const *)(const void *)((const char *)(options) + (option)->offset))
 
 void lli_option_text(lli_text *out, const ll_option *option, const void *options) {
     switch (option->type) {

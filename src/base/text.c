@@ -96,23 +96,37 @@ void lli_text_json_string(lli_text *text, const char *s) {
     lli_text_append(text, "\"", 1);
 }
 
+/* printf follows the host's locale; whatever it took for the decimal point becomes one. */
+static void append_number(lli_text *text, const char *digits) {
+    bool point = false;
+    for (const char *p = digits; *p; p++) {
+        bool plain = (*p >= '0' && *p <= '9') || *p == '+' || *p == '-' || *p == 'e';
+        if (plain || !point)
+            lli_text_append(text, plain ? p : ".", 1);
+        point = !plain;
+    }
+}
+
 void lli_text_json_number(lli_text *text, double x) {
-    if (isfinite(x))
-        lli_text_add(text, "%.17g", x);
-    else
+    if (!isfinite(x)) {
         lli_text_append(text, "null", 4);
+        return;
+    }
+    char digits[40];
+    snprintf(digits, sizeof digits, "%.17g", x);
+    append_number(text, digits);
 }
 
 void lli_text_number(lli_text *text, double x) {
-    char digits[40];
-    if (fabs(x) < 1e15 && x == trunc(x)) {
+    if (!isfinite(x) || (fabs(x) < 1e15 && x == trunc(x))) {
         lli_text_add(text, "%.0f", x);
         return;
     }
+    char digits[40];
     for (int precision = 1; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, x);
         if (strtod(digits, NULL) == x)
             break;
     }
-    lli_text_append(text, digits, (int64_t)strlen(digits));
+    append_number(text, digits);
 }
