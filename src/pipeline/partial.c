@@ -228,8 +228,11 @@ ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_
         LLI_DO(check_begun(ctx, p));
     if (p->found) {
         LLI_DO(check_same_run(ctx, p, &header, size));
-        if (!p->complete)
-            LLI_DO(find_kept(ctx, p));
+        if (p->complete)
+            goto done;
+        LLI_DO(find_kept(ctx, p));
+        /* The weights have no record of their own: known from the options, they are put down again. */
+        LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[2], plan->weight, (size_t)plan->S * sizeof(double)));
         goto done;
     }
     /* The size first, the header's length last: a file that starts with it has all its room. */
