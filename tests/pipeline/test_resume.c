@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* A run that was interrupted anywhere, any number of times, or whose journal was torn, ends in the bytes of one that was not.
+ * The clock is this test's own: it goes on by a second per step, so that each sample finds the last checkpoint old. */
+#include <stdatomic.h>
+
+#include "check.h"
+#include "folder.h"
+#include "problem.h"
+
+double __wrap_lli_clock_seconds(void);
+
+static _Atomic int seconds = 1000;
+
+double __wrap_lli_clock_seconds(void) {
+    return seconds;
+}
+
+typedef struct cut {
+    ll_context *ctx;
+    double after; /* steps; < 0 = never */
+} cut;
+
+static void on_progress(void *user, const char *what, double done, double total) {
+    (void)what;
+    cut *c = user;
+    seconds++;
+    if (total > 2 && c->after >= 0 && done >= c->after)
+        ll_context_cancel(c->ctx);
+}
+
+static ll_context *cut_context(cut *c, int threads, double after) {
+    ll_context_options options = ll_context_options_default();
+    options.threads = threads;
+    options.progress = on_progress;
+    options.user = c;
+    assert_int_equal(ll_context_new(&c->ctx, &options), LL_OK);
+    c->after = after;
+    seconds++;
+    return c->ctx;
+}
+
+typedef struct scene {
+    ll_context *ctx;
+    problem p;
+    ll_fit_options o;
+    int64_t steps; /* of the whole run */
+    folder_bytes whole;
+} scene;
+
+static const char *const methods[] = {"sgd", "sgld", "bootstrap", "dropout"};
+
+static void scene_init(scene *s, const char *method) {
+    folder_clear();
+    s->ctx = check_context(1);
+    s->p = problem_new(s->ctx, 100, 5, 3);
+    s->o = ll_fit_options_default();
+    s->o.method = method;
+    s->o.samples = 6;
+    s->o.epochs = 3;
+    s->o.lr = 0.2;
+    s->o.batch_size = 30; /* four steps an epoch, the last of ten rows */
+    s->o.thin = 3;
+    s->o.burn_in = 1;
+    s->o.lr_t0 = 50;
+    s->o.seed = 21;
+    s->steps = strcmp(method, "bootstrap") == 0 ? 6 * 3 * 4 : strcmp(method, "dropout") == 0 ? 3 * 4 : 4 + 6 * 3;
+    CHECK_OK(s->ctx, ll_fit_write(s->ctx, folder_path("whole"), s->p.data, s->p.head, &s->o, false));
+    s->whole = folder_read("whole");
+}
+
+static void scene_release(scene *s) {
+    free(s->whole.data);
+    problem_free(&s->p);
+    ll_context_free(s->ctx);
+}
+
+static ll_status run(const scene *s, int threads, double after, bool resume) {
+    cut c;
+    ll_context *ctx = cut_context(&c, threads, after);
+    ll_status status = ll_fit_write(ctx, folder_path("run"), s->p.data, s->p.head, &s->o, resume);
+    if (status != LL_OK && status != LL_ERR_CANCELLED)
+        fail_msg("%s", ll_context_message(ctx));
+    ll_context_free(ctx);
+    return status;
+}
+
+static void check_whole(const scene *s) {
+    folder_check_same("run", &s->whole);
+    assert_false(folder_has("run.partial"));
+    unlink(folder_path("run"));
+}
+
+/* Cut after every single step, then resumed. */
+static void test_every_step(void **state) {
+    (void)state;
+    for (size_t m = 0; m < LLI_COUNT(methods); m++)
+        for (int threads = 1; threads <= 2; threads++) {
+            scene s;
+            scene_init(&s, methods[m]);
+            int64_t kept = 0;
+            for (int64_t step = 1; step < s.steps; step++) {
+                assert_int_equal(run(&s, threads, (double)step, false), LL_ERR_CANCELLED);
+                assert_false(folder_has("run"));
+                kept += folder_has("run.partial");
+                assert_int_equal(run(&s, threads, -1, true), LL_OK);
+                check_whole(&s);
+            }
+            assert_true(kept > s.steps / 3); /* most cuts leave something to go on from */
+            scene_release(&s);
+        }
+}
+
+/* Resumed and cut again and again: each time it gets a little further. */
+static void test_many_cuts(void **state) {
+    (void)state;
+    for (size_t m = 0; m < LLI_COUNT(methods); m++)
+        for (int64_t stride = 1; stride <= 5; stride += 2) {
+            scene s;
+            scene_init(&s, methods[m]);
+            int64_t runs = 0;
+            for (int64_t step = stride;; step += stride, runs++)
+                if (run(&s, 1, (double)step, true) == LL_OK)
+                    break;
+            assert_true(runs >= s.steps / stride - 2);
+            check_whole(&s);
+            scene_release(&s);
+        }
+}
+
+/* A resumed chain does not start over: it needs fewer steps than a whole one. */
+static void test_goes_on(void **state) {
+    (void)state;
+    for (size_t m = 0; m < LLI_COUNT(methods); m++) {
+        scene s;
+        scene_init(&s, methods[m]);
+        assert_int_equal(run(&s, 1, (double)s.steps - 1, false), LL_ERR_CANCELLED);
+        cut c;
+        ll_context *ctx = cut_context(&c, 1, -1);
+        int before = seconds;
+        CHECK_OK(ctx, ll_fit_write(ctx, folder_path("run"), s.p.data, s.p.head, &s.o, true));
+        assert_true(seconds - before < s.steps / 2);
+        ll_context_free(ctx);
+        check_whole(&s);
+        scene_release(&s);
+    }
+}
+
+/* One byte of the work file is wrong, anywhere behind the header: what it spoiled is made again. */
+static void test_torn(void **state) {
+    (void)state;
+    for (size_t m = 0; m < LLI_COUNT(methods); m++) {
+        scene s;
+        scene_init(&s, methods[m]);
+        assert_int_equal(run(&s, 1, (double)s.steps - 2, false), LL_ERR_CANCELLED);
+        folder_bytes partial = folder_read("run.partial");
+        uint64_t header;
+        memcpy(&header, s.whole.data, sizeof header);
+        assert_true(partial.size > s.whole.size);
+        for (size_t at = 8 + header; at < partial.size; at += at < s.whole.size ? 29 : 7) {
+            partial.data[at] ^= 0x10;
+            folder_write("run.partial", partial.data, partial.size);
+            partial.data[at] ^= 0x10;
+            assert_int_equal(run(&s, 1, -1, true), LL_OK);
+            check_whole(&s);
+        }
+        /* the whole journal, or all the members, lost at once */
+        for (int part = 0; part < 2; part++) {
+            size_t from = part ? 8 + header : s.whole.size, to = part ? s.whole.size : partial.size;
+            unsigned char *copy = malloc(partial.size);
+            memcpy(copy, partial.data, partial.size);
+            memset(copy + from, 0, to - from);
+            folder_write("run.partial", copy, partial.size);
+            assert_int_equal(run(&s, 1, -1, true), LL_OK);
+            check_whole(&s);
+            free(copy);
+        }
+        free(partial.data);
+        scene_release(&s);
+    }
+}
+
+/* Killed between making room and writing the header, or between cutting the journal off and renaming. */
+static void test_first_and_last_moment(void **state) {
+    (void)state;
+    scene s;
+    scene_init(&s, "sgld");
+    unsigned char nothing[5000] = {0};
+    folder_write("run.partial", nothing, sizeof nothing);
+    assert_int_equal(run(&s, 1, -1, true), LL_OK);
+    check_whole(&s);
+    folder_write("run.partial", nothing, 0);
+    assert_int_equal(run(&s, 1, -1, false), LL_OK);
+    check_whole(&s);
+    folder_write("run.partial", s.whole.data, s.whole.size);
+    assert_int_equal(run(&s, 1, -1, true), LL_OK);
+    check_whole(&s);
+    assert_int_equal(run(&s, 1, -1, true), LL_OK); /* nothing to resume is no failure */
+    check_whole(&s);
+    scene_release(&s);
+}
+
+/* Another run's work file is refused, and kept; so is one's own without resume. */
+static void test_refused(void **state) {
+    (void)state;
+    scene s;
+    scene_init(&s, "bootstrap");
+    assert_int_equal(run(&s, 1, 40, false), LL_ERR_CANCELLED);
+    folder_bytes partial = folder_read("run.partial");
+    ll_fit_options changed[6];
+    for (int i = 0; i < 6; i++)
+        changed[i] = s.o;
+    changed[0].seed++;
+    changed[1].samples++;
+    changed[2].lr *= 1.0001;
+    changed[3].prior_precision = 2;
+    changed[4].batch_size++;
+    changed[5].method = "sgd";
+    for (int i = 0; i < 6; i++) {
+        CHECK_FAILS(s.ctx, LL_ERR_USAGE, "run.partial was begun with other options",
+                    ll_fit_write(s.ctx, folder_path("run"), s.p.data, s.p.head, &changed[i], true));
+        folder_check_same("run.partial", &partial);
+    }
+    ll_head *other = problem_head(s.ctx, 3, 5, 77, 1);
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "other options, other data", ll_fit_write(s.ctx, folder_path("run"), s.p.data, other, &s.o, true));
+    ll_head_free(other);
+    s.p.z[0] += 1;
+    ll_array labels = ll_array_view(s.p.y, LL_DTYPE_I64, 1, &s.p.N);
+    ll_dataset *moved;
+    CHECK_OK(s.ctx, ll_dataset_new(&moved, s.ctx, ll_array_view(s.p.z, LL_DTYPE_F32, 2, (int64_t[]){s.p.N, s.p.D}), &labels, 3));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "other options, other data", ll_fit_write(s.ctx, folder_path("run"), moved, s.p.head, &s.o, true));
+    ll_dataset_free(moved);
+    s.p.z[0] -= 1;
+    CHECK_FAILS(s.ctx, LL_ERR_WRITE, "run.partial holds an unfinished run", ll_fit_write(s.ctx, folder_path("run"), s.p.data, s.p.head, &s.o, false));
+    folder_check_same("run.partial", &partial);
+    assert_false(folder_has("run"));
+    CHECK_OK(s.ctx, ll_fit_write(s.ctx, folder_path("run"), s.p.data, s.p.head, &s.o, true));
+    check_whole(&s);
+    free(partial.data);
+    scene_release(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_step), cmocka_unit_test(test_many_cuts),             cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_torn),       cmocka_unit_test(test_first_and_last_moment), cmocka_unit_test(test_refused),
+    };
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
+}
