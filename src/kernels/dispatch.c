@@ -19,7 +19,8 @@ static const lli_kernels *const levels[] = {LEVELS};
 static bool supported(const lli_kernels *level) {
 #if defined(__x86_64__)
     if (level == &lli_kernels_v3) /* every processor with these four has F16C and the rest of x86-64-v3 too */
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+               __builtin_cpu_supports("bmi2");
 #endif
     return level != NULL;
 }

@@ -54,8 +54,8 @@ static void compare_update(const lli_kernels *kernels, const head *h) {
     kernels->update(found, h->g, h->z, &u, h->n, h->K, h->D, h->ld, h->ldk);
     for (int64_t i = 0; i < h->K * h->ld; i++)
         if (found[i] != expected[i])
-            fail_msg("%s, n %d, K %d, D %d: theta[%d] = %g, expected %g", kernels->name, (int)h->n, (int)h->K, (int)h->D, (int)i, (double)found[i],
-                     (double)expected[i]);
+            fail_msg("%s, n %d, K %d, D %d: theta[%d] = %g, expected %g", kernels->name, (int)h->n, (int)h->K, (int)h->D, (int)i,
+                     (double)found[i], (double)expected[i]);
     free(expected);
     free(found);
 }

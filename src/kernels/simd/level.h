@@ -14,7 +14,8 @@ void LEVEL(gather)(float *z, const void *features, bool half, const int64_t *row
 void LEVEL(mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
 void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
 double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk);
-void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld, int64_t ldk);
+void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld,
+                   int64_t ldk);
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(softmax)(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk);

@@ -43,8 +43,8 @@ INLINE void tile(const work *w, int64_t i, int64_t k, const int R, const int C) 
     float total[12];
     UNROLL
     for (int t = 0; t < R * C; t += 4) {
-        int last = R * C - 1;
-        store4(total + t, sum_lanes4(sum[t], sum[t + 1 < last ? t + 1 : last], sum[t + 2 < last ? t + 2 : last], sum[t + 3 < last ? t + 3 : last]));
+        const int last = R * C - 1, a = LLI_MIN(t + 1, last), b = LLI_MIN(t + 2, last), c = LLI_MIN(t + 3, last);
+        store4(total + t, sum_lanes4(sum[t], sum[a], sum[b], sum[c]));
     }
     float *out = w->out + i * w->ldk + k;
     UNROLL
@@ -54,7 +54,7 @@ INLINE void tile(const work *w, int64_t i, int64_t k, const int R, const int C) 
             out[r * w->ldk + c] = w->add ? out[r * w->ldk + c] + total[r * C + c] : total[r * C + c];
 }
 
-/* Rows i.. of every tile of classes from k0 to k1. The tiles of one call have C or C - 1 classes. */
+/* Rows i to i + R - 1 of the tiles t0 to t1 of classes. The tiles of one call have C or C - 1 classes. */
 INLINE void row_of_tiles(const work *w, int64_t i, int64_t t0, int64_t t1, int64_t tiles, int64_t K, const int R, const int C) {
     for (int64_t t = t0; t < t1; t++) {
         int64_t k = tiles_start(t, tiles, K);

@@ -105,7 +105,7 @@ void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int
     }
 }
 
-/* The 128 units of H groups, a bit each: 1 = dropped. Group t of lane l has number group + l; its plane q is Philox block 16 (group + l) + q.
+/* The 128 units of H groups, a bit each: 1 = dropped. Lane l is group number group + l; its plane q is block 16 (group + l) + q.
  * Plane 0 is the top bit of the 16-bit numbers; a unit is decided at the first bit where its number differs from drop16. */
 static void dropped_units(uint32_t bits[H][4], const lli_mask *m, const philox_stream *stream, uint64_t group) {
     vq open[4], dropped[4] = {{0}};

@@ -91,7 +91,8 @@ INLINE void outer_product(const work *w, int64_t K, const target kind) {
         }
 }
 
-void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld, int64_t ldk) {
+void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld,
+                   int64_t ldk) {
     outer_product(&(work){theta, NULL, all(u->shrink), all(-u->scale), g, z, n, ld, ldk}, K, UPDATE);
     if (u->noise > 0)
         LEVEL(add_noise)(theta, u->stream, K, D, ld, u->noise);
