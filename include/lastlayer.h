@@ -244,6 +244,7 @@ typedef struct ll_fit_options {
     int64_t thin;            /* steps between samples of sgd, sgld; 0 = one epoch */
     int64_t burn_in;         /* epochs before the first sample */
     double lr_t0, lr_power;  /* lr_k = lr (1 + k/t0)^-power; t0 = 0: constant */
+    const char *shuffle;     /* "full", or "block:ROWS" for features larger than memory */
 } ll_fit_options;
 
 LL_API ll_fit_options ll_fit_options_default(void);

@@ -6,10 +6,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/shared.h"
 
 enum { ALIGN = 64 };
+
+int64_t lli_memory_physical(void) {
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+}
 
 bool lli_multiply(int64_t *out, int64_t a, int64_t b) {
     return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);

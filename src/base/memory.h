@@ -12,6 +12,8 @@ ll_status lli_memory_grow(ll_context *ctx, void *block, int64_t old_count, int64
 void lli_memory_free(void *block); /* NULL is fine */
 ll_status lli_memory_text(ll_context *ctx, char **out, const char *text) LL_CHECK_RESULT; /* a copy */
 
+int64_t lli_memory_physical(void); /* bytes of memory that this machine has */
+
 bool lli_multiply(int64_t *out, int64_t a, int64_t b); /* false on overflow or a negative factor */
 
 /* For tests: allocations made so far through this context, and "the n-th from now fails" (n = 0: none). */

@@ -4,12 +4,14 @@
 #define LLI_BASE_ROWS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct lli_rows {
     const void *features; /* [N,D] */
     bool half;            /* f16, else f32 */
     int64_t N, D;
+    void (*ahead)(const void *bytes, size_t count); /* says that these bytes come next; NULL when all is in memory */
 } lli_rows;
 
 #endif

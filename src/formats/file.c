@@ -102,6 +102,11 @@ void lli_file_give(lli_file *file, ll_bundle *bundle) {
     *file = (lli_file){0};
 }
 
+void lli_file_ahead(const void *bytes, size_t count) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)bytes / page * page;
+    posix_madvise((void *)first, count + ((uintptr_t)bytes - first), POSIX_MADV_WILLNEED); /* advice: a refusal costs only time */
+}
+
 bool lli_file_same(const char *a, const char *b) {
     struct stat one, other;
     return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;

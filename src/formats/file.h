@@ -19,6 +19,9 @@ void lli_file_release(lli_file *file);
 /* From now on the bundle releases the bytes. */
 void lli_file_give(lli_file *file, ll_bundle *bundle);
 
+/* Starts to read mapped bytes that will be needed soon. */
+void lli_file_ahead(const void *bytes, size_t count);
+
 /* Both exist and are one file, through whatever links: an output that would replace its own input. */
 bool lli_file_same(const char *a, const char *b);
 /* Exists and is neither a regular file nor a folder: written directly, never replaced. */

@@ -29,7 +29,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 
 const lli_method lli_method_bootstrap = {
     .info = {"bootstrap", "members trained on resamples of the rows", 10, 10},
-    .uses = " samples lr batch-size epochs prior-precision seed lr-t0 lr-power ",
+    .uses = " samples lr batch-size epochs prior-precision seed lr-t0 lr-power shuffle ",
     .stored = lli_method_stored_all,
     .tasks = tasks,
     .steps = steps,

@@ -31,7 +31,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 
 const lli_method lli_method_dropout = {
     .info = {"dropout", "MC-Dropout: one training, S masked passes", 100, 100},
-    .uses = " samples lr batch-size epochs dropout prior-precision seed lr-t0 lr-power ",
+    .uses = " samples lr batch-size epochs dropout prior-precision seed lr-t0 lr-power shuffle ",
     .stored = stored,
     .tasks = lli_method_one,
     .steps = steps,

@@ -18,6 +18,7 @@ ll_fit_options ll_fit_options_default(void) {
         .dropout = 0.5,
         .prior_precision = 1,
         .lr_power = 0.55,
+        .shuffle = "full",
     };
 }
 
@@ -37,6 +38,7 @@ static const ll_option table[] = {
     {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of sgd and sgld before the first sample"},
     {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr", "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
+    {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full", "order of an epoch: full, or block:ROWS, which streams files larger than memory"},
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {
@@ -52,6 +54,30 @@ static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N
     return fits ? LL_OK : lli_fail(ctx, LL_ERR_USAGE, "these options ask for more than 4e9 steps in one chain; lower --samples, --thin, --epochs or --burn-in");
 }
 
+int64_t lli_fit_block_rows(const char *shuffle) {
+    static const char prefix[] = "block:";
+    if (!shuffle || strcmp(shuffle, "full") == 0)
+        return 0;
+    if (strncmp(shuffle, prefix, sizeof prefix - 1) != 0)
+        return -1;
+    int64_t rows = 0;
+    const char *p = shuffle + sizeof prefix - 1;
+    for (; *p >= '0' && *p <= '9' && rows < (int64_t)1 << 50; p++)
+        rows = 10 * rows + (*p - '0');
+    return *p == 0 && rows > 0 ? rows : -1;
+}
+
+/* A full shuffle of a mapped file that memory cannot hold reads nearly every row from disk, one by one. */
+static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_dataset *data) {
+    double bytes = (double)data->rows.N * (double)data->rows.D * (data->rows.half ? 2 : 4), memory = 0.9 * (double)lli_memory_physical();
+    if (bytes <= memory || !data->rows.ahead || !ll_method_uses(o->method, "shuffle") || lli_fit_block_rows(o->shuffle) != 0)
+        return;
+    double seconds = (double)data->rows.N * (1 - memory / bytes) * 1e-4;
+    lli_log(ctx, LL_LOG_WARNING,
+            "the features take %.1f GB and memory has %.1f GB: a full shuffle reads single rows from disk, about %.0f s per epoch at 0.1 ms each; --shuffle block:16384 streams",
+            bytes * 1e-9, memory * 1e-9, seconds);
+}
+
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data) {
     *out = given ? *given : ll_fit_options_default();
     if (out->struct_size != sizeof *out)
@@ -60,6 +86,9 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
     const lli_method *method = out->method ? lli_method_find(out->method) : NULL;
     if (!method)
         return lli_fail(ctx, LL_ERR_USAGE, "there is no method %s; expected point, sgd, sgld, bootstrap or dropout", out->method ? out->method : "NULL");
+    if (lli_fit_block_rows(out->shuffle) < 0)
+        return lli_fail(ctx, LL_ERR_USAGE, "--shuffle is %.100s; expected full, or block:ROWS with at least one row, like block:16384", out->shuffle);
+    warn_of_size(ctx, out, data);
     if (method == &lli_method_point || out->samples == 0)
         out->samples = method->info.samples;
     if (out->epochs == 0)
@@ -161,7 +190,8 @@ ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *opti
     LLI_DO(lli_memory_new(ctx, &fit->chains, fit->workers, sizeof *fit->chains));
     LLI_DO(lli_memory_new(ctx, &fit->tensors, fit->workers, sizeof *fit->tensors));
     for (int w = 0; w < fit->workers; w++) {
-        LLI_DO(lli_chain_new(&fit->chains[w], ctx, model, data, options->batch_size, fit->method == &lli_method_bootstrap));
+        LLI_DO(lli_chain_new(&fit->chains[w], ctx, model, data, options->batch_size, lli_fit_block_rows(options->shuffle),
+                             fit->method == &lli_method_bootstrap));
         fit->chains[w]->meter = meter;
         LLI_DO(lli_memory_new(ctx, &fit->tensors[w], floats, sizeof(float)));
     }
@@ -192,6 +222,7 @@ lli_chain_options lli_fit_chain_options(const lli_fit *fit, int64_t member) {
         .lr_power = o->lr_power,
         .batch_size = o->batch_size,
         .prior_precision = o->prior_precision,
+        .block_rows = lli_fit_block_rows(o->shuffle),
         .seed = o->seed,
         .member = member,
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Data sets from files. */
 #include "data/dataset.h"
+#include "formats/file.h"
 
 ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels, int64_t classes) {
     *out = NULL;
@@ -12,6 +13,7 @@ ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *feature
     if (labels)
         LLI_DO(ll_array_read(&held[1], &y, ctx, labels, label_names));
     LLI_DO(lli_dataset_make(out, ctx, x, labels ? &y : NULL, classes, features, labels));
+    (*out)->rows.ahead = (*out)->converted ? NULL : lli_file_ahead;
     (*out)->held[0] = held[0];
     (*out)->held[1] = held[1];
     return LL_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/blocks.h"
 #include "data/order.h"
 
 int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size) {
@@ -17,7 +18,8 @@ double lli_chain_lr(const lli_chain_options *o, int64_t step) {
     return o->lr_t0 > 0 ? o->lr * pow(1 + (double)step / o->lr_t0, -o->lr_power) : o->lr;
 }
 
-ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size, bool resampled) {
+ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size, int64_t block_rows,
+                        bool resampled) {
     *out = NULL;
     lli_chain *chain;
     LLI_TRY(lli_memory_new(ctx, &chain, 1, sizeof *chain));
@@ -30,6 +32,8 @@ ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model
     LLI_DO(lli_memory_new(ctx, &chain->order, N, sizeof(int64_t)));
     if (resampled)
         LLI_DO(lli_memory_new(ctx, &chain->list, N, sizeof(int64_t)));
+    if (block_rows)
+        LLI_DO(lli_memory_new(ctx, &chain->blocks, lli_blocks_count(N, block_rows), sizeof(int64_t)));
     LLI_DO(lli_memory_new(ctx, &chain->labels, B, sizeof(int32_t)));
     *out = chain;
     chain = NULL;
@@ -45,6 +49,7 @@ void lli_chain_free(lli_chain *chain) {
     lli_memory_free(chain->work);
     lli_memory_free(chain->order);
     lli_memory_free(chain->list);
+    lli_memory_free(chain->blocks);
     lli_memory_free(chain->labels);
     lli_memory_free(chain);
 }
@@ -56,6 +61,8 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
     memcpy(chain->theta, theta, (size_t)chain->model->floats * sizeof *theta);
     if (options->resampled)
         lli_order_resample(chain->list, chain->data->rows.N, options->seed, options->member);
+    if (options->resampled && options->block_rows)
+        lli_blocks_sort(chain->list, chain->order, chain->data->rows.N);
 }
 
 static ll_status diverged(ll_context *ctx, const lli_chain *chain, int64_t step, const char *what) {
@@ -76,6 +83,40 @@ static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
         if (!isfinite(chain->theta[i]))
             return diverged(ctx, chain, s->step - 1, "a parameter is not finite");
     return LL_OK;
+}
+
+static void start_epoch(lli_chain *chain, int64_t epoch) {
+    const lli_chain_options *o = &chain->options;
+    const int64_t *list = o->resampled ? chain->list : NULL, N = chain->data->rows.N;
+    if (o->block_rows)
+        lli_blocks_shuffle(chain->order, chain->blocks, list, N, o->block_rows, o->seed, o->member, epoch);
+    else
+        lli_order_shuffle(chain->order, list, N, o->seed, o->member, epoch);
+    chain->epoch = epoch;
+}
+
+/* Asks for block b of this epoch's order. */
+static void ask_for_block(const lli_chain *chain, int64_t b) {
+    const lli_rows *rows = &chain->data->rows;
+    int64_t R = chain->options.block_rows, first = chain->blocks[b] * R, last = LLI_MIN(first + R, rows->N) - 1;
+    if (chain->options.resampled) {
+        first = chain->list[first];
+        last = chain->list[last];
+    }
+    size_t row_bytes = (size_t)rows->D * (rows->half ? 2 : 4);
+    rows->ahead((const char *)rows->features + (size_t)first * row_bytes, (size_t)(last - first + 1) * row_bytes);
+}
+
+/* When a batch enters a block, the one after it is asked for; an epoch begins by asking for its first. */
+static void read_ahead(const lli_chain *chain, int64_t place) {
+    int64_t R = chain->options.block_rows, B = chain->options.batch_size;
+    if (!R || !chain->data->rows.ahead)
+        return;
+    int64_t block = place * B / R, count = lli_blocks_count(chain->data->rows.N, R);
+    if (place == 0)
+        ask_for_block(chain, 0);
+    if ((place == 0 || (place - 1) * B / R != block) && block + 1 < count)
+        ask_for_block(chain, block + 1);
 }
 
 static double take_step(lli_chain *chain, int64_t first, int64_t n) {
@@ -106,10 +147,9 @@ ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
     while (s->step < until) {
         LLI_TRY(lli_cancel_check(ctx));
         int64_t epoch = s->step / steps, place = s->step % steps;
-        if (chain->epoch != epoch) {
-            lli_order_shuffle(chain->order, chain->options.resampled ? chain->list : NULL, N, chain->options.seed, chain->options.member, epoch);
-            chain->epoch = epoch;
-        }
+        if (chain->epoch != epoch)
+            start_epoch(chain, epoch);
+        read_ahead(chain, place);
         double nll = take_step(chain, place * B, LLI_MIN(B, N - place * B));
         if (!isfinite(nll))
             return diverged(ctx, chain, s->step, "the loss is not finite");

@@ -16,6 +16,7 @@ typedef struct lli_chain_options {
     uint32_t drop16; /* 0 = no dropout */
     uint64_t seed;
     int64_t member;
+    int64_t block_rows; /* of a block shuffle; 0 = full shuffle */
     bool resampled;  /* bootstrap: visit this member's resample instead of the rows */
 } lli_chain_options;
 
@@ -36,13 +37,14 @@ typedef struct lli_chain {
     float *work;
     int64_t *order;   /* [N] */
     int64_t *list;    /* [N] the resample, NULL where there is none */
+    int64_t *blocks;  /* [ceil(N/block_rows)] order of the blocks, NULL for a full shuffle */
     int32_t *labels;  /* [B] */
     int64_t epoch;    /* that `order` is for; -1 = none */
 } lli_chain;
 
 /* All the memory a chain will ever use; one per worker, started again for each member. */
 ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size,
-                        bool resampled) LL_CHECK_RESULT;
+                        int64_t block_rows, bool resampled) LL_CHECK_RESULT;
 void lli_chain_free(lli_chain *chain);
 void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const float *theta); /* at step 0 */
 /* Goes on to step `until`. LL_ERR_DIVERGED names the step and lr. Allocates nothing. */

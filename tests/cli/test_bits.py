@@ -34,6 +34,15 @@ def threads_and_seed(method):
         check(fit(method, "other.safetensors", "--seed", "1") != files[0], "another seed gives the same bits")
 
 
+@cases_of([(method, method) for method in METHODS if method != "point"])
+def block_shuffles(method):
+    samples.make()
+    files = [fit(method, f"{t}.safetensors", "--threads", t, "--shuffle", "block:50") for t in (1, 3)]
+    check(files[0] == files[1], "the ensemble depends on --threads")
+    check(fit(method, "full.safetensors") != files[0], "blocks are visited as a full shuffle would")
+    check(b'"shuffle":"block:50"' in files[0].replace(b'": "', b'":"'), "the shuffle is not in the provenance")
+
+
 @cases_of([(method, method) for method in METHODS])
 def blocks_and_threads_of_predict(method):
     samples.make()

@@ -11,7 +11,7 @@ COMMANDS = ["fit", "predict", "evaluate", "threshold", "compare", "inspect", "co
 # The flags that the manual promises; more may exist.
 FLAGS = {
     "fit": "features labels head bias head-layout init classes method samples lr batch-size epochs dropout prior-precision seed threads "
-           "thin burn-in lr-t0 lr-power resume output help",
+           "thin burn-in lr-t0 lr-power shuffle resume output help",
     "predict": "features labels output no-probs members threshold by classifier row-offset block threads help",
     "evaluate": "labels ood json csv bins edges aupr classifier compat costs probs logits help",
     "threshold": "labels risk coverage by json help",
@@ -177,6 +177,7 @@ def value(arguments, words):
     "--burn-in": ["-1", "x"],
     "--lr-t0": ["0", "-1"],
     "--lr-power": ["-1", "nan"],
+    "--shuffle": ["block", "block:0", "block:-1", "block:1x", "half"],
     "--classes": ["1", "0", "-2", "99999999999"],
     "--method": ["sgdl", "SGD", ""],
     "--init": ["zero"],

@@ -53,7 +53,7 @@ static void trial_init(trial *t, json_t *c) {
     for (int64_t k = 0; k < t->K; k++)
         memcpy(t->start + k * ld, theta + k * (t->D + 1), (size_t)(t->D + 1) * sizeof *theta);
     free(theta);
-    CHECK_OK(t->ctx, lli_chain_new(&t->chain, t->ctx, &t->model, t->data, t->options.batch_size, t->options.resampled));
+    CHECK_OK(t->ctx, lli_chain_new(&t->chain, t->ctx, &t->model, t->data, t->options.batch_size, t->options.block_rows, t->options.resampled));
     lli_chain_start(t->chain, &t->options, t->start);
 }
 
@@ -198,7 +198,7 @@ static void test_cancel_and_memory(void **state) {
     for (int64_t n = 1;; n++) {
         lli_memory_fail_at(t.ctx, n);
         lli_chain *chain;
-        ll_status status = lli_chain_new(&chain, t.ctx, &t.model, t.data, 8, true);
+        ll_status status = lli_chain_new(&chain, t.ctx, &t.model, t.data, 8, 0, true);
         if (status == LL_OK) {
             assert_true(n > 5);
             lli_chain_free(chain);

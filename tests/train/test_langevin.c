@@ -28,7 +28,7 @@ static void test_noise_exact(void **state) {
     CHECK_OK(ctx, lli_head_model(ctx, &model, NOISE_K, NOISE_D));
     float *zero = problem_room(model.floats, sizeof *zero), *xi = problem_room(model.floats, sizeof *xi);
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, 32, false));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, 32, 0, false));
     lli_chain_options o = {.lr = 0.02, .batch_size = 32, .prior_precision = 1, .noise = true, .seed = 99, .member = 4};
     lli_chain_start(chain, &o, zero);
     CHECK_OK(ctx, lli_chain_run(ctx, chain, 1));
@@ -64,7 +64,7 @@ static void test_noise_added(void **state) {
     const float *tensors[] = {ll_head_weight_view(p.head).data, ll_head_bias_view(p.head).data};
     model.ops->pack(&model, start, tensors);
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, 16, false));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, 16, 0, false));
     for (int64_t member = 0; member < 2; member++) {
         lli_chain_options o = {.lr = 0.3, .lr_t0 = 5, .lr_power = 0.55, .batch_size = 16, .prior_precision = 2, .seed = 7, .member = member};
         for (int64_t step = 0; step < 6; step++) {
@@ -134,7 +134,7 @@ static void check_posterior(json_t *root, json_t *expected, int64_t B) {
     CHECK_OK(ctx, lli_head_model(ctx, &model, 2, 1));
     float *start = problem_room(model.floats, sizeof *start);
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, B, false));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, B, 0, false));
     double tau = fixture_real(expected, "tau"), eps = 0.016 / tau;
     lli_chain_options o = {.lr = eps * (double)N, .batch_size = B, .prior_precision = tau, .noise = true, .seed = 2026};
     lli_chain_start(chain, &o, start);
