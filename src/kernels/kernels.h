@@ -16,6 +16,7 @@
 #define LLI_KERNELS_KERNELS_H
 
 #include "base/rng.h"
+#include "base/rows.h"
 #include "base/status.h"
 
 /* One step of sgd or sgld: theta <- shrink * theta - scale * sum_i g_i z_i' + noise * xi. */
@@ -33,8 +34,25 @@ typedef struct lli_mask {
     uint32_t drop16;   /* p in 2^-16, 1..65535 */
 } lli_mask;
 
+/* The rows of one step, and of the step after it. */
+typedef struct lli_batch {
+    const int64_t *rows;   /* [n] */
+    const int32_t *labels; /* [n] */
+    int64_t n;
+    const int64_t *next;   /* [next_n] rows of the following step, brought into the cache or into work meanwhile; NULL: not known */
+    int64_t next_n;
+    bool ready;            /* these rows were `next` in the last call with this work: what it brought may be used */
+} lli_batch;
+
 typedef struct lli_kernels {
     const char *name;
+
+    /* One whole step: gather, mask (NULL: no dropout), logits, residual, update. Returns the sum of -log p(y_i) before the step, not finite
+     * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, B the largest n and next_n. Every path in ref/ and simd/
+     * gives theta to a few ulp of what the five kernels give, and the same bits whatever `next` and `ready` say. */
+    double (*step)(float *theta, /* [K,ld] */ float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
+                   int64_t K);
+    int64_t (*step_floats)(int64_t B, int64_t D, int64_t K);
 
     /* z[i] = augmented row rows[i] (first + i where rows is NULL) of features [N,D], f32 or f16. */
     void (*gather)(float *z, /* [n,ld] */ const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);

@@ -139,28 +139,19 @@ static void unpack(const lli_model *m, float *const *tensors, const float *theta
 }
 
 static int64_t work_floats(const lli_model *m, int64_t B) {
-    return B * (lli_kernels_stride(m->D) + lli_kernels_stride_classes(m->K));
+    return m->kernels->step_floats(B, m->D, m->K);
 }
 
 static double step(const lli_model *m, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
-    const lli_kernels *kernels = m->kernels;
-    int64_t D = m->D, K = m->K, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K);
-    float *z = work, *g = work + s->n * ld;
-    kernels->gather(z, rows->features, rows->half, s->rows, 0, s->n, D, ld);
-    if (s->drop16) {
-        const lli_mask mask = {lli_rng_stream(s->seed, LLI_PURPOSE_TRAIN_MASK, s->member, s->step), 0, s->drop16};
-        kernels->mask(z, z, &mask, 0, s->n, D, ld);
-    }
-    kernels->logits(g, theta, z, s->n, K, ld, ldk);
-    double nll = kernels->residual(g, s->labels, s->n, K, ldk);
+    const lli_batch batch = {s->rows, s->labels, s->n, s->next, s->next_n, s->ready};
     const lli_update update = {
         .shrink = (float)(1 - s->lr * s->decay),
         .scale = (float)(s->lr / (double)s->n),
         .noise = (float)s->noise,
         .stream = lli_rng_stream(s->seed, LLI_PURPOSE_NOISE, s->member, s->step),
     };
-    kernels->update(theta, g, z, &update, s->n, K, D, ld, ldk);
-    return nll;
+    const lli_mask mask = {lli_rng_stream(s->seed, LLI_PURPOSE_TRAIN_MASK, s->member, s->step), 0, s->drop16};
+    return m->kernels->step(theta, work, rows, &batch, &update, s->drop16 ? &mask : NULL, m->K);
 }
 
 ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {

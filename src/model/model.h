@@ -15,6 +15,9 @@ typedef struct lli_step {
     const int64_t *rows;   /* [n] of the row source */
     const int32_t *labels; /* [n] of those rows */
     int64_t n;
+    const int64_t *next;   /* [next_n] rows of the following step, to be fetched meanwhile; NULL where there is none */
+    int64_t next_n;
+    bool ready;            /* the last step with this work had these rows as `next` */
     double lr;
     double decay;          /* tau / N */
     double noise;          /* sqrt(2 lr / N), 0 without */

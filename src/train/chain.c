@@ -58,6 +58,7 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
     chain->options = *options;
     chain->state = (lli_chain_state){0, NAN, 0};
     chain->epoch = -1;
+    chain->ready = -1;
     memcpy(chain->theta, theta, (size_t)chain->model->floats * sizeof *theta);
     if (options->resampled)
         lli_order_resample(chain->list, chain->data->rows.N, options->seed, options->member);
@@ -123,6 +124,7 @@ static double take_step(lli_chain *chain, int64_t first, int64_t n) {
     const lli_chain_options *o = &chain->options;
     const lli_rows *rows = &chain->data->rows;
     const int64_t *batch = chain->order + first;
+    int64_t next_n = LLI_MIN(rows->N - first - n, n), step_number = chain->state.step;
     for (int64_t i = 0; i < n; i++)
         chain->labels[i] = chain->data->labels[batch[i]];
     double lr = lli_chain_lr(o, chain->state.step);
@@ -130,14 +132,18 @@ static double take_step(lli_chain *chain, int64_t first, int64_t n) {
         .rows = batch,
         .labels = chain->labels,
         .n = n,
+        .next = next_n > 0 ? batch + n : NULL,
+        .next_n = next_n,
+        .ready = chain->ready == step_number,
         .lr = lr,
         .decay = o->prior_precision / (double)rows->N,
         .noise = o->noise ? sqrt(2 * lr / (double)rows->N) : 0,
         .drop16 = o->drop16,
         .seed = o->seed,
         .member = o->member,
-        .step = chain->state.step,
+        .step = step_number,
     };
+    chain->ready = next_n > 0 ? step_number + 1 : -1;
     return chain->model->ops->step(chain->model, chain->theta, chain->work, rows, &step);
 }
 

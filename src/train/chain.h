@@ -40,6 +40,7 @@ typedef struct lli_chain {
     int64_t *blocks;  /* [ceil(N/block_rows)] order of the blocks, NULL for a full shuffle */
     int32_t *labels;  /* [B] */
     int64_t epoch;    /* that `order` is for; -1 = none */
+    int64_t ready;    /* step whose rows the last step was told of; -1 = none */
 } lli_chain;
 
 /* All the memory a chain will ever use; one per worker, started again for each member. */

@@ -131,8 +131,26 @@ static void softmax(double *r, int32_t *top, double *entropy, const float *logit
     }
 }
 
+static int64_t step_floats(int64_t B, int64_t D, int64_t K) {
+    return B * (lli_kernels_stride(D) + lli_kernels_stride_classes(K));
+}
+
+static double step(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *m, int64_t K) {
+    int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K);
+    float *z = work, *g = work + n * ld;
+    gather(z, rows->features, rows->half, batch->rows, 0, n, D, ld);
+    if (m)
+        mask(z, z, m, 0, n, D, ld);
+    logits(g, theta, z, n, K, ld, ldk);
+    double nll = residual(g, batch->labels, n, K, ldk);
+    update(theta, g, z, u, n, K, D, ld, ldk);
+    return nll;
+}
+
 const lli_kernels lli_kernels_ref = {
     .name = "ref",
+    .step = step,
+    .step_floats = step_floats,
     .gather = gather,
     .mask = mask,
     .logits = logits,

@@ -10,6 +10,8 @@
 #define LEVEL_JOIN(name, level) LEVEL_JOIN_(name, level)
 #define LEVEL(name) LEVEL_JOIN(name, LLI_LEVEL)
 
+double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask, int64_t K);
+int64_t LEVEL(step_floats)(int64_t B, int64_t D, int64_t K);
 void LEVEL(gather)(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);
 void LEVEL(mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
 void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);

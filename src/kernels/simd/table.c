@@ -8,6 +8,8 @@
 
 const lli_kernels LEVEL(kernels) = {
     .name = TEXT(LLI_LEVEL),
+    .step = LEVEL(step),
+    .step_floats = LEVEL(step_floats),
     .gather = LEVEL(gather),
     .mask = LEVEL(mask),
     .logits = LEVEL(logits),
