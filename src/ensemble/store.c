@@ -13,33 +13,8 @@ static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const f
     return LL_OK;
 }
 
-static bool has(lli_store *store, int64_t member) {
-    (void)store;
-    (void)member;
-    return false;
-}
-
-static ll_status checkpoint(lli_store *store, ll_context *ctx, const lli_checkpoint *state, const float *theta, int64_t floats) {
-    (void)store;
-    (void)ctx;
-    (void)state;
-    (void)theta;
-    (void)floats;
-    return LL_OK;
-}
-
-static ll_status restore(lli_store *store, ll_context *ctx, lli_checkpoint *state, float *theta, int64_t floats, bool *found) {
-    (void)store;
-    (void)ctx;
-    (void)state;
-    (void)theta;
-    (void)floats;
-    *found = false;
-    return LL_OK;
-}
-
 void lli_store_memory_init(lli_store_memory *store, ll_ensemble *ensemble) {
-    static const lli_store_ops ops = {save, has, checkpoint, restore};
+    static const lli_store_ops ops = {.save = save};
     store->store.ops = &ops;
     store->ensemble = ensemble;
 }

@@ -13,6 +13,7 @@ typedef struct lli_checkpoint {
     double first_nll, epoch_nll;
 } lli_checkpoint;
 
+/* A store that keeps nothing over an interruption has only `save`. */
 typedef struct lli_store_ops {
     /* Keeps member i. Workers call it at once for different members. */
     ll_status (*save)(lli_store *store, ll_context *ctx, int64_t member, const float *W, /* [K,D] */ const float *b /* [K] */);
@@ -27,6 +28,10 @@ typedef struct lli_store_ops {
 struct lli_store {
     const lli_store_ops *ops;
 };
+
+static inline bool lli_store_has(lli_store *store, int64_t member) {
+    return store->ops->has && store->ops->has(store, member);
+}
 
 /* Straight into an ensemble in memory; nothing survives, nothing to restore. */
 typedef struct lli_store_memory {

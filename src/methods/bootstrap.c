@@ -15,7 +15,7 @@ static int64_t steps(const lli_fit *fit) {
 }
 
 static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
-    if (fit->store->ops->has(fit->store, task)) {
+    if (lli_store_has(fit->store, task)) {
         lli_meter_add(ctx, fit->meter, member_steps(fit));
         return LL_OK;
     }

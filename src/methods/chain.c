@@ -24,7 +24,7 @@ int64_t lli_method_chain_steps(const lli_fit *fit) {
 /* A restored chain goes on only if every sample it has passed is whole in the store. */
 static bool samples_kept(const lli_fit *fit, int64_t step) {
     for (int64_t i = 0; i < fit->options.samples && sample_step(fit, i) < step; i++)
-        if (!fit->store->ops->has(fit->store, i))
+        if (!lli_store_has(fit->store, i))
             return false;
     return true;
 }

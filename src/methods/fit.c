@@ -242,11 +242,15 @@ ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const floa
 }
 
 ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, const lli_chain *chain) {
+    if (!fit->store->ops->checkpoint)
+        return LL_OK;
     const lli_checkpoint state = {chain->state.step, chain->state.first_nll, chain->state.epoch_nll};
     return fit->store->ops->checkpoint(fit->store, ctx, &state, chain->theta, fit->model->floats);
 }
 
 ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, lli_chain *chain) {
+    if (!fit->store->ops->restore)
+        return LL_OK;
     lli_checkpoint state;
     bool found = false;
     LLI_TRY(fit->store->ops->restore(fit->store, ctx, &state, chain->theta, fit->model->floats, &found));
