@@ -85,16 +85,15 @@ static double tail_of(const lli_moments *m, int64_t i, int64_t k) {
     return m->from_one ? ((m->weight - m->votes[at]) - m->sum[at]) / m->weight : 1 - m->sum[at] / m->weight;
 }
 
+/* Classes whose p_hat are one number get there on two ways, through 1 - tail and through p: what rounding sets apart is still a tie. */
 int64_t lli_moments_label(const lli_moments *m, int64_t i) {
+    double most = 0;
+    for (int64_t k = 0; k < m->K; k++)
+        most = fmax(most, lli_moments_mean(m, i, k));
+    double enough = m->from_one ? most * (1 - 1e-12) : most;
     int64_t best = 0;
-    double most = lli_moments_mean(m, i, 0);
-    for (int64_t k = 1; k < m->K; k++) {
-        double p = lli_moments_mean(m, i, k);
-        if (p > most) {
-            most = p;
-            best = k;
-        }
-    }
+    while (best < m->K - 1 && !(lli_moments_mean(m, i, best) >= enough))
+        best++;
     return best;
 }
 
@@ -163,7 +162,7 @@ static double confidence(const lli_moments *m, int64_t i, int64_t label, ll_conf
     case LL_CONFIDENCE_MAXMIN: return 0 - (m->high[at] - m->low[at]);
     case LL_CONFIDENCE_ENTROPY: return 0 - entropy_of_mean(m, i, label);
     case LL_CONFIDENCE_MI: return 0 - fmax(entropy_of_mean(m, i, label) - m->entropy[i] / m->weight, 0);
-    case LL_CONFIDENCE_MARGIN: return lli_moments_mean(m, i, label) - second(m, i, label);
+    case LL_CONFIDENCE_MARGIN: return fmax(lli_moments_mean(m, i, label) - second(m, i, label), 0);
     case LL_CONFIDENCE_COUNT: break;
     }
     return NAN;

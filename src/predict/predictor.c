@@ -74,6 +74,10 @@ void ll_predictor_free(ll_predictor *p) {
     lli_memory_free(p);
 }
 
+const char *ll_predictor_message(const ll_predictor *p) {
+    return p->ctx.message;
+}
+
 static void load_member(ll_predictor *p, int64_t stored) {
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     const float *tensors[] = {p->ensemble->W + stored * plan->K * plan->D, p->ensemble->b + stored * plan->K};
