@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* Every confidence against the plain loop: weights, masks, ties, saturated probabilities, one member. */
+#include "answers.h"
+#include "check.h"
+#include "plain.h"
+
+typedef struct shape {
+    int64_t N, S, K, D;
+    float scale;
+    uint32_t drop16;
+    bool weighted;
+} shape;
+
+static const shape shapes[] = {
+    {200, 7, 4, 5, 1, 0, false},      {100, 20, 3, 9, 2, 0, true},  {64, 2, 10, 17, 1, 0, false}, {33, 5, 2, 1, 4, 0, true},
+    {90, 9, 5, 7, 1, 32768, false},   {40, 6, 3, 140, 1, 49152, false}, {300, 12, 5, 8, 16, 0, false}, {150, 8, 4, 6, 32, 0, true},
+    {40, 3, 130, 4, 1, 0, false},
+};
+
+typedef struct scene {
+    ll_context *ctx;
+    ll_ensemble *e;
+    float *z;
+    int32_t *truth;
+    plain naive;
+    ll_prediction out;
+} scene;
+
+static void scene_init(scene *s, const shape *sh, int64_t row) {
+    s->ctx = check_context(1);
+    double *weight = problem_room(sh->S, sizeof *weight);
+    for (int64_t i = 0; i < sh->S; i++)
+        weight[i] = pow(1 + (double)i, -0.55);
+    s->e = plain_ensemble(s->ctx, sh->S, sh->K, sh->D, sh->scale, sh->weighted ? weight : NULL, sh->drop16);
+    free(weight);
+    s->z = plain_features(sh->N, sh->D);
+    s->naive = plain_new(s->e, s->z, sh->N, row);
+    s->truth = problem_room(sh->N, sizeof *s->truth);
+    for (int64_t i = 0; i < sh->N; i++) { /* wrong where it is unsure, and now and then where it is not */
+        int64_t label = plain_label(&s->naive, i, sh->S), other = (int64_t)(check_uniform(31, i) * (double)sh->K);
+        bool wrong = check_uniform(30, i) < 0.6 * pow((double)plain_tail(&s->naive, i, label), 0.1);
+        s->truth[i] = (int32_t)(wrong ? other : label);
+    }
+    s->out = answers_new(sh->N, sh->K, sh->S, s->truth);
+    ll_predictor *predictor;
+    CHECK_OK(s->ctx, ll_predictor_new(&predictor, s->ctx, s->e));
+    int64_t before = lli_memory_count(s->ctx);
+    CHECK_OK(s->ctx, ll_predictor_run(&s->out, predictor, s->z, sh->N, row));
+    assert_int_equal(lli_memory_count(s->ctx), before); /* running allocates nothing */
+    assert_string_equal(ll_predictor_message(predictor), "");
+    ll_predictor_free(predictor);
+}
+
+static void scene_release(scene *s) {
+    answers_free(&s->out);
+    plain_free(&s->naive);
+    ll_ensemble_free(s->e);
+    free(s->z);
+    free(s->truth);
+    ll_context_free(s->ctx);
+}
+
+static void near(double found, long double expected, double relative, double absolute, const char *what, int64_t row) {
+    if (!(fabsl(found - expected) <= relative * fabsl(expected) + absolute))
+        fail_msg("%s of row %d is %.17g, expected %.17Lg", what, (int)row, found, expected);
+}
+
+static void test_every_confidence(void **state) {
+    (void)state;
+    for (size_t t = 0; t < LLI_COUNT(shapes); t++) {
+        const shape *sh = &shapes[t];
+        scene s;
+        scene_init(&s, sh, 1000);
+        for (int64_t i = 0; i < sh->N; i++) {
+            int64_t label = plain_label(&s.naive, i, sh->S);
+            assert_int_equal(s.out.label[i], label);
+            assert_int_equal(s.out.vote[i], plain_vote(&s.naive, i));
+            near(s.out.sr_tail[i], plain_tail(&s.naive, i, label), 1e-10, 0, "sr_tail", i);
+            for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+                /* the mutual information is a difference of entropies, margin one of probabilities: absolute there */
+                bool difference = c == LL_CONFIDENCE_MI || c == LL_CONFIDENCE_MARGIN || c == LL_CONFIDENCE_HQ;
+                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), 1e-9, difference ? 1e-13 : 0, ll_confidence_name((ll_confidence)c), i);
+            }
+            for (int64_t k = 0; k < sh->K; k++)
+                near((double)s.out.probs[i * sh->K + k], plain_mean(&s.naive, i, k, sh->S), 1e-7, 1e-44, "probs", i);
+            for (int64_t m = 0; m < sh->S; m++) {
+                int64_t top = s.naive.top[i * sh->S + m];
+                assert_int_equal(s.out.member_label[i * sh->S + m], top);
+                near((double)s.out.member_pmax[i * sh->S + m], s.naive.p[(i * sh->S + m) * sh->K + top], 1e-7, 0, "member_pmax", i);
+            }
+        }
+        scene_release(&s);
+    }
+}
+
+/* Accuracy, NLL and Brier of the first m members, from scratch for each m. */
+static void test_running(void **state) {
+    (void)state;
+    for (size_t t = 0; t < LLI_COUNT(shapes); t++) {
+        const shape *sh = &shapes[t];
+        scene s;
+        scene_init(&s, sh, 0);
+        for (int64_t m = 1; m <= sh->S; m++) {
+            long double nll = 0, brier = 0;
+            int64_t correct = 0;
+            for (int64_t i = 0; i < sh->N; i++) {
+                nll -= logl(plain_mean(&s.naive, i, s.truth[i], m));
+                correct += plain_label(&s.naive, i, m) == s.truth[i];
+                for (int64_t k = 0; k < sh->K; k++) {
+                    long double gap = plain_mean(&s.naive, i, k, m) - (k == s.truth[i]);
+                    brier += gap * gap;
+                }
+            }
+            assert_int_equal(s.out.running_correct[m - 1], correct);
+            near(s.out.running_nll[m - 1], nll, 1e-9, 1e-12, "running NLL", m);
+            near(s.out.running_brier[m - 1], brier, 1e-9, 1e-12, "running Brier", m);
+        }
+        scene_release(&s);
+    }
+}
+
+static void test_one_member(void **state) {
+    (void)state;
+    const shape sh = {50, 1, 4, 5, 1, 0, false};
+    scene s;
+    scene_init(&s, &sh, 0);
+    for (int64_t i = 0; i < sh.N; i++)
+        for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+            if (ll_confidence_needs_members((ll_confidence)c))
+                assert_true(isnan(s.out.confidence[c][i]));
+            else
+                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), 1e-9, 1e-14, ll_confidence_name((ll_confidence)c), i);
+        }
+    scene_release(&s);
+}
+
+/* Classes with one and the same logit tie, in every member and in the mean: the lowest index is the answer. */
+static void test_ties(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    static const int64_t members[] = {1, 2, 3, 7};
+    for (size_t t = 0; t < LLI_COUNT(members); t++) {
+        enum { N = 400, K = 6, D = 4 };
+        int64_t S = members[t];
+        ll_ensemble *e = plain_ensemble(ctx, S, K, D, 1, NULL, 0);
+        for (int64_t m = 0; m < S; m++) { /* 1 = 4, 2 = 3 = 5 */
+            static const int64_t same[K] = {0, 1, 2, 2, 1, 2};
+            for (int64_t k = 0; k < K; k++) {
+                memcpy(e->owned_W + (m * K + k) * D, e->owned_W + (m * K + same[k]) * D, D * sizeof(float));
+                e->owned_b[m * K + k] = e->owned_b[m * K + same[k]];
+            }
+        }
+        float *z = plain_features(N, D);
+        ll_prediction out = answers_new(N, K, S, NULL);
+        ll_predictor *predictor;
+        CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
+        CHECK_OK(ctx, ll_predictor_run(&out, predictor, z, N, 0));
+        int tied = 0;
+        for (int64_t i = 0; i < N; i++) {
+            assert_in_range(out.label[i], 0, 2);
+            assert_in_range(out.vote[i], 0, 2);
+            tied += out.label[i] > 0;
+            if (out.label[i] > 0)
+                CHECK_NEAR(out.confidence[LL_CONFIDENCE_MARGIN][i], 0, 1e-15);
+            assert_true(out.confidence[LL_CONFIDENCE_MARGIN][i] >= 0);
+        }
+        assert_true(tied > N / 8);
+        ll_predictor_free(predictor);
+        ll_ensemble_free(e);
+        answers_free(&out);
+        free(z);
+    }
+    ll_context_free(ctx);
+}
+
+/* Two members that vote for 2 and for 1 with one vote each: the lowest of the two. */
+static void test_tied_votes(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    ll_ensemble *e = plain_ensemble(ctx, 2, 3, 1, 1, NULL, 0);
+    static const float b[2][3] = {{0, 0, 4}, {0, 3, 0}};
+    memset(e->owned_W, 0, 6 * sizeof(float));
+    memcpy(e->owned_b, b, sizeof b);
+    ll_predictor *predictor;
+    CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
+    int32_t label, vote;
+    double hq;
+    ll_prediction out = {.label = &label, .vote = &vote, .confidence = {[LL_CONFIDENCE_HQ] = &hq}};
+    CHECK_OK(ctx, ll_predictor_run(&out, predictor, &(float){1}, 1, 0));
+    assert_int_equal(vote, 1);
+    assert_int_equal(label, 2); /* e^4/(e^4+2) + 1/(e^3+2) > e^3/(e^3+2) + 1/(e^4+2) */
+    CHECK_NEAR(hq, -log(2), 1e-15);
+    ll_predictor_free(predictor);
+    ll_ensemble_free(e);
+    ll_context_free(ctx);
+}
+
+/* ---- saturated: a quarter of the rows has sr = 1.0f ---- */
+
+typedef struct point {
+    long double unsure; /* minus the confidence, without cancellation */
+    bool wrong;
+} point;
+
+static int by_unsure(const void *a, const void *b) {
+    long double x = ((const point *)a)->unsure, y = ((const point *)b)->unsure;
+    return (x > y) - (x < y);
+}
+
+static double plain_aurc(point *points, int64_t n) {
+    qsort(points, (size_t)n, sizeof *points, by_unsure);
+    double sum = 0;
+    int64_t errors = 0;
+    for (int64_t i = 0; i < n;) {
+        int64_t end = i;
+        for (; end < n && points[end].unsure == points[i].unsure; end++)
+            errors += points[end].wrong;
+        sum += (double)(end - i) * (double)errors / (double)end;
+        i = end;
+    }
+    return sum / (double)n;
+}
+
+static void check_saturated(float scale, double least) {
+    enum { N = 3000, S = 20, K = 5, D = 16 };
+    const shape sh = {N, S, K, D, scale, 0, false};
+    scene s;
+    scene_init(&s, &sh, 0);
+    int64_t ones = 0;
+    double smallest = 1;
+    for (int64_t i = 0; i < N; i++) {
+        ones += (float)s.out.confidence[LL_CONFIDENCE_SR][i] == 1.0f;
+        smallest = fmin(smallest, s.out.sr_tail[i]);
+    }
+    assert_true(ones >= N / 4);
+    assert_true(smallest < least && smallest > 0);
+    point *sr = problem_room(N, sizeof *sr), *std = problem_room(N, sizeof *std);
+    for (int64_t i = 0; i < N; i++) {
+        bool wrong = plain_label(&s.naive, i, S) != s.truth[i];
+        sr[i] = (point){plain_tail(&s.naive, i, s.out.label[i]), wrong};
+        std[i] = (point){-plain_confidence(&s.naive, i, LL_CONFIDENCE_STD), wrong};
+    }
+    ll_outcome outcome = {.n = N, .classes = K, .label = s.out.label, .vote = s.out.vote, .truth = s.truth, .sr_tail = s.out.sr_tail};
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        outcome.confidence[c] = s.out.confidence[c];
+    ll_evaluation *found = problem_room(1, sizeof *found);
+    CHECK_OK(s.ctx, ll_evaluate(found, s.ctx, &outcome, NULL, NULL));
+    double aurc_sr = plain_aurc(sr, N), aurc_std = plain_aurc(std, N);
+    assert_true(aurc_sr > 0 && aurc_std > 0);
+    CHECK_NEAR(found->selective[LL_CONFIDENCE_SR].aurc / aurc_sr, 1, 1e-4);
+    CHECK_NEAR(found->selective[LL_CONFIDENCE_STD].aurc / aurc_std, 1, 1e-4);
+    /* what f32 confidences would have made of it */
+    for (int64_t i = 0; i < N; i++)
+        sr[i] = (point){1 - (long double)(float)s.out.confidence[LL_CONFIDENCE_SR][i], plain_label(&s.naive, i, S) != s.truth[i]};
+    assert_true(fabs(plain_aurc(sr, N) / aurc_sr - 1) > 1e-3);
+    free(found);
+    free(sr);
+    free(std);
+    scene_release(&s);
+}
+
+static void test_saturated(void **state) {
+    (void)state;
+    check_saturated(56, 1e-25);
+    check_saturated(64, 1e-25);
+    check_saturated(96, 1e-50);
+}
+
+/* The same for members that someone else made: logits [S,N,K] in f32. */
+static void test_saturated_logits(void **state) {
+    (void)state;
+    enum { N = 1000, S = 5, K = 4, D = 6 };
+    const shape sh = {N, S, K, D, 16, 0, false};
+    scene s;
+    scene_init(&s, &sh, 0);
+    float *logits = problem_room(S * N * K, sizeof *logits);
+    for (int64_t m = 0; m < S; m++)
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t k = 0; k < K; k++) {
+                float *out = logits + (m * N + i) * K + k;
+                *out = s.e->b[m * K + k];
+                for (int64_t j = 0; j < D; j++)
+                    *out += s.e->W[(m * K + k) * D + j] * s.z[i * D + j];
+            }
+    ll_predictions *p;
+    CHECK_OK(s.ctx, ll_predictions_new(&p, s.ctx, ll_array_view(logits, LL_DTYPE_F32, 3, (int64_t[]){S, N, K}), true, NULL));
+    ll_outcome v = ll_predictions_view(p);
+    for (int64_t i = 0; i < N; i++) {
+        assert_int_equal(v.label[i], s.out.label[i]);
+        near(v.sr_tail[i], plain_tail(&s.naive, i, v.label[i]), 1e-10, 0, "sr_tail", i);
+        near(v.confidence[LL_CONFIDENCE_STD][i], plain_confidence(&s.naive, i, LL_CONFIDENCE_STD), 1e-9, 0, "std", i);
+        near(v.confidence[LL_CONFIDENCE_ENTROPY][i], plain_confidence(&s.naive, i, LL_CONFIDENCE_ENTROPY), 1e-9, 0, "entropy", i);
+    }
+    ll_predictions_free(p);
+    free(logits);
+    scene_release(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),    cmocka_unit_test(test_one_member),       cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_tied_votes),       cmocka_unit_test(test_saturated), cmocka_unit_test(test_saturated_logits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
