@@ -34,6 +34,11 @@ typedef struct lli_mask {
     uint32_t drop16;   /* p in 2^-16, 1..65535 */
 } lli_mask;
 
+/* Bits that a row takes of each bit plane, a whole word at least: unit u of row r has bit r * span + u. Short rows share a random block. */
+static inline int64_t lli_mask_span(int64_t D) {
+    return D <= 32 ? 32 : D <= 64 ? 64 : (D + 127) / 128 * 128;
+}
+
 /* The rows of one step, and of the step after it. */
 typedef struct lli_batch {
     const int64_t *rows;   /* [n] */

@@ -40,13 +40,13 @@ static inline float *plain_features(int64_t N, int64_t D) {
     return z;
 }
 
-/* Is unit j of this row kept in pass s? 16 bits, one from each of 16 blocks, the highest first. */
+/* Is unit j of this row kept in pass s? 16 bits, one from each of 16 blocks, the highest first; rows of up to 32 or 64 units share blocks. */
 static inline bool plain_keeps(const ll_ensemble *e, int64_t s, int64_t row, int64_t j) {
-    uint32_t number = 0, groups = (uint32_t)((e->plan.D + 127) / 128);
-    for (uint32_t plane = 0; plane < 16; plane++) {
-        uint64_t block = ((uint64_t)row * groups + (uint64_t)j / 128) * 16 + plane;
-        lli_philox bits = lli_rng_block(lli_rng_stream(e->plan.seed, LLI_PURPOSE_PREDICT_MASK, 0, s), block);
-        number = 2 * number + (bits.lane[j % 128 / 32] >> j % 32 & 1);
+    int64_t D = e->plan.D, span = D <= 32 ? 32 : D <= 64 ? 64 : (D + 127) / 128 * 128, bit = row * span + j;
+    uint32_t number = 0;
+    for (int64_t plane = 0; plane < 16; plane++) {
+        lli_philox bits = lli_rng_block(lli_rng_stream(e->plan.seed, LLI_PURPOSE_PREDICT_MASK, 0, s), (uint64_t)(bit / 128 * 16 + plane));
+        number = 2 * number + (bits.lane[bit % 128 / 32] >> bit % 32 & 1);
     }
     return number >= e->plan.drop16;
 }

@@ -22,7 +22,6 @@ static void gather(float *z, const void *features, bool half, const int64_t *row
 }
 
 static void mask(float *out, const float *z, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld) {
-    int64_t groups = (D + 127) / 128;
     float scale = 65536.0f / (float)(65536 - m->drop16);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < ld; j++) {
@@ -31,10 +30,10 @@ static void mask(float *out, const float *z, const lli_mask *m, int64_t first, i
                 continue;
             }
             uint32_t number = 0;
+            uint64_t bit = (uint64_t)((first + i) * lli_mask_span(D) + j);
             for (uint64_t plane = 0; plane < 16; plane++) {
-                uint64_t block = ((uint64_t)(first + i) * (uint64_t)groups + (uint64_t)j / 128) * 16 + plane;
-                lli_philox bits = lli_rng_block(m->stream, block | (uint64_t)m->layer << 56);
-                number = number << 1 | (bits.lane[j % 128 / 32] >> (j % 32) & 1u);
+                lli_philox bits = lli_rng_block(m->stream, (bit / 128 * 16 + plane) | (uint64_t)m->layer << 56);
+                number = number << 1 | (bits.lane[bit % 128 / 32] >> (bit % 32) & 1u);
             }
             out[i * ld + j] = number < m->drop16 ? 0 : z[i * ld + j] * scale;
         }

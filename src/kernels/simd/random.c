@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Normals, noise and dropout masks from vectors of Philox blocks. docs/math/random.md has the equations. */
+/* Normals and noise from vectors of Philox blocks. docs/math/random.md has the equations. */
 #include "base/status.h"
 #include "kernels/simd/elementary.h"
 #include "kernels/simd/level.h"
@@ -101,65 +101,6 @@ void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int
         if (place < end) {
             normals_of(xi, &s, (uint64_t)place / 4, 1);
             add(theta + place, xi, noise, end - place, 2);
-        }
-    }
-}
-
-/* The 128 units of H groups, a bit each: 1 = dropped. Lane l is group number group + l; its plane q is block 16 (group + l) + q.
- * Plane 0 is the top bit of the 16-bit numbers; a unit is decided at the first bit where its number differs from drop16. */
-static void dropped_units(uint32_t bits[H][4], const lli_mask *m, const philox_stream *stream, uint64_t group) {
-    vq open[4], dropped[4] = {{0}};
-    int planes = 16 - __builtin_ctz(m->drop16);
-    for (int word = 0; word < 4; word++)
-        open[word] = all_q(0xffffffffu);
-    for (int plane = 0; plane < planes; plane++) {
-        vq block = ((group + LANES_D(vq)) << 4 | (uint64_t)plane) | (uint64_t)m->layer << 56, any = {0};
-        philox p;
-        philox_blocks(&p, stream, &block, 1);
-        bool one = m->drop16 >> (15 - plane) & 1u;
-        UNROLL
-        for (int word = 0; word < 4; word++) {
-            if (one)
-                dropped[word] |= open[word] & ~p.word[word];
-            open[word] &= one ? p.word[word] : ~p.word[word];
-            any |= open[word];
-        }
-        uint64_t left = 0;
-        UNROLL
-        for (int lane = 0; lane < H; lane++)
-            left |= any[lane];
-        if (left == 0)
-            break;
-    }
-    UNROLL
-    for (int lane = 0; lane < H; lane++)
-        UNROLL
-        for (int word = 0; word < 4; word++)
-            bits[lane][word] = (uint32_t)dropped[word][lane];
-}
-
-/* out[j] = z[j] * scale where bit j is 0, else 0, for j < units; units from there to `width` (a multiple of W) are copied. */
-INLINE void apply(float *out, const float *z, const uint32_t bits[4], int64_t units, int64_t width, float scale) {
-    const vi lane_bit = 1 << LANES(vi);
-    for (int64_t j = 0; j < width; j += W) {
-        vf x = load(z + j);
-        int32_t byte = j < 128 ? (int32_t)(bits[j / 32] >> (j % 32) & ((1u << W) - 1)) : 0;
-        vi kept = (byte & lane_bit) == 0, unit_lane = LANES(vi) < (int32_t)(j < units ? LLI_MIN(units - j, W) : 0);
-        store(out + j, choose(unit_lane, (vf)((vi)(x * scale) & kept), x));
-    }
-}
-
-void LEVEL(mask)(float *out, const float *z, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld) {
-    int64_t groups = (D + 127) / 128, total = n * groups;
-    float scale = 65536.0f / (float)(65536 - m->drop16);
-    philox_stream stream = philox_start(m->stream);
-    for (int64_t t = 0; t < total; t += H) {
-        uint32_t bits[H][4];
-        dropped_units(bits, m, &stream, (uint64_t)first * (uint64_t)groups + (uint64_t)t);
-        for (int64_t a = 0; a < LLI_MIN(total - t, H); a++) {
-            int64_t i = (t + a) / groups, j = (t + a) % groups * 128;
-            bool last = j + 128 >= D;
-            apply(out + i * ld + j, z + i * ld + j, bits[a], LLI_MIN(D - j, 128), last ? ld - j : 128, scale);
         }
     }
 }

@@ -49,17 +49,16 @@ def shuffle(rows, seed, member, epoch):
 
 
 def keep_mask(rows, D, drop16, seed, purpose, member, step):
-    """[len(rows),D] of 0 and 1/(1-p). 16 bit planes per group of 128 units, the highest bit first."""
-    groups = (D + 127) // 128
-    numbers = np.zeros((len(rows), groups * 128), np.int64)
+    """[len(rows),D] of 0 and 1/(1-p). 16 bit planes, the highest bit first; unit u of a row has bit row * span + u of each."""
+    span = 32 if D <= 32 else 64 if D <= 64 else (D + 127) // 128 * 128
+    numbers = np.zeros((len(rows), D), np.int64)
     for i, row in enumerate(rows):
-        for group in range(groups):
-            planes = blocks(seed, purpose, member, step, (row * groups + group) * 16 + np.arange(16))
+        for unit in range(D):
+            group, bit = divmod(row * span + unit, 128)
+            planes = blocks(seed, purpose, member, step, group * 16 + np.arange(16))
             for plane in range(16):
-                for unit in range(128):
-                    bit = int(planes[plane, unit // 32]) >> (unit % 32) & 1
-                    numbers[i, group * 128 + unit] |= bit << (15 - plane)
-    return np.where(numbers[:, :D] < drop16, 0.0, 65536 / (65536 - drop16))
+                numbers[i, unit] |= (int(planes[plane, bit // 32]) >> (bit % 32) & 1) << (15 - plane)
+    return np.where(numbers < drop16, 0.0, 65536 / (65536 - drop16))
 
 
 # Random123's known answers
