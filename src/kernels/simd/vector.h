@@ -13,7 +13,10 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline))
-#if defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* checks in unrolled code take minutes to compile */
+#define UNROLL
+#define UNROLL2
+#elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define UNROLL2 _Pragma("clang loop unroll_count(2)")
 #else
