@@ -14,7 +14,7 @@ struct lli_shared; /* counters, lock and callbacks that a context and its childr
 
 struct ll_context {
     struct lli_shared *shared;
-    struct lli_pool *pool; /* NULL in a child: parallel work inside a task runs on that task's thread */
+    struct lli_pool *pool; /* NULL in a child that has siblings: parallel work inside a task runs on that task's thread */
     char message[LLI_MESSAGE_MAX];
 };
 

@@ -131,6 +131,8 @@ int lli_pool_workers(const ll_context *ctx) {
 static ll_status run_inline(ll_context *ctx, lli_task *task, void *arg, int64_t count) {
     ll_context child;
     lli_context_child(&child, ctx);
+    if (count == 1)
+        child.pool = ctx->pool; /* nobody else is at work: a run inside the only task may use everyone */
     for (int64_t i = 0; i < count; i++) {
         ll_status status = task(&child, arg, i, 0);
         if (status != LL_OK) {

@@ -10,7 +10,8 @@
 typedef ll_status lli_task(ll_context *ctx, void *arg, int64_t task, int worker);
 
 /* Runs tasks 0..count-1, starting them in order. After a failure no later task starts; of several failures the lowest index is
- * reported, with its sentence. Inside a task it runs the inner tasks in order on the same thread, as worker 0. */
+ * reported, with its sentence. Inside a task it runs the inner tasks in order on the same thread, as worker 0; inside the only task of a
+ * run, as if that run were not there. */
 ll_status lli_pool_run(ll_context *ctx, lli_task *task, void *arg, int64_t count) LL_CHECK_RESULT;
 int lli_pool_workers(const ll_context *ctx);
 

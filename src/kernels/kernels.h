@@ -86,6 +86,9 @@ typedef struct lli_kernels {
      * other probabilities, the tail. top = argmax, lowest index on ties. entropy[i] in nats. */
     void (*softmax)(double *r, /* [n,K] */ int32_t *top, /* [n] */ double *entropy, /* [n] */ const float *logits, /* [n,ldk] */ int64_t n, int64_t K,
                     int64_t ldk);
+
+    /* The step of heads with many classes, large.h. NULL where the level has none. */
+    const struct lli_large *large;
 } lli_kernels;
 
 /* The level of this process: the best one the processor has, or what LASTLAYER_ISA asks for. NULL if that is unknown or not supported. */

@@ -8,7 +8,9 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "kernels/large.h"
 #include "kernels/require.h"
+#include "model/large.h"
 
 ll_status lli_head_alloc(ll_head **out, ll_context *ctx, int64_t K, int64_t D) {
     *out = NULL;
@@ -138,28 +140,40 @@ static void unpack(const lli_model *m, float *const *tensors, const float *theta
     }
 }
 
-static int64_t work_floats(const lli_model *m, int64_t B) {
+static int64_t work_floats(const lli_model *m, int64_t B, int workers) {
+    (void)workers; /* a step too short to share */
     return m->kernels->step_floats(B, m->D, m->K);
 }
 
-static double step(const lli_model *m, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
-    const lli_batch batch = {s->rows, s->labels, s->n, s->next, s->next_n, s->ready};
-    const lli_update update = {
-        .shrink = (float)(1 - s->lr * s->decay),
-        .scale = (float)(s->lr / (double)s->n),
-        .noise = (float)s->noise,
-        .stream = lli_rng_stream(s->seed, LLI_PURPOSE_NOISE, s->member, s->step),
+lli_head_step lli_head_step_of(const lli_step *s) {
+    return (lli_head_step){
+        .batch = {s->rows, s->labels, s->n, s->next, s->next_n, s->ready},
+        .update =
+            {
+                .shrink = (float)(1 - s->lr * s->decay),
+                .scale = (float)(s->lr / (double)s->n),
+                .noise = (float)s->noise,
+                .stream = lli_rng_stream(s->seed, LLI_PURPOSE_NOISE, s->member, s->step),
+            },
+        .dropout = s->drop16 > 0,
+        .mask = {lli_rng_stream(s->seed, LLI_PURPOSE_TRAIN_MASK, s->member, s->step), 0, s->drop16},
     };
-    const lli_mask mask = {lli_rng_stream(s->seed, LLI_PURPOSE_TRAIN_MASK, s->member, s->step), 0, s->drop16};
-    return m->kernels->step(theta, work, rows, &batch, &update, s->drop16 ? &mask : NULL, m->K);
 }
 
-ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {
+static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
+    (void)ctx;
+    const lli_head_step h = lli_head_step_of(s);
+    *nll = m->kernels->step(theta, work, rows, &h.batch, &h.update, h.dropout ? &h.mask : NULL, m->K);
+    return LL_OK;
+}
+
+static const lli_model_ops rows_ops = {pack, unpack, work_floats, step};
+
+ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {
     const lli_kernels *kernels;
     LLI_TRY(lli_kernels_require(ctx, &kernels));
-    static const lli_model_ops ops = {pack, unpack, work_floats, step};
     *model = (lli_model){
-        .ops = &ops,
+        .ops = &rows_ops,
         .kernels = kernels,
         .D = D,
         .K = K,
@@ -167,5 +181,14 @@ ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D
         .tensors = 2,
         .tensor = {{"W", 2, {K, D}, K * D}, {"b", 1, {K}, K}},
     };
+    return LL_OK;
+}
+
+ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {
+    LLI_TRY(lli_head_rows(ctx, model, K, D));
+    if (lli_large_suits(model->kernels, K, D)) {
+        model->ops = &lli_large_ops;
+        model->floats = lli_large_floats(K, D);
+    }
     return LL_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "base/context.h"
 #include "base/hash.h"
+#include "kernels/kernels.h"
 #include "model/model.h"
 
 struct ll_head {
@@ -19,7 +20,19 @@ struct ll_head {
 ll_status lli_head_alloc(ll_head **out, ll_context *ctx, int64_t K, int64_t D) LL_CHECK_RESULT;
 ll_status lli_head_seal(ll_context *ctx, ll_head *head) LL_CHECK_RESULT; /* refuses NaN and infinities, takes the hash */
 
-/* The head as a trainable model: tensors W [K,D] and b [K]; theta is [K,ld], see kernels/kernels.h. */
+/* The head as a trainable model: tensors W [K,D] and b [K]. theta is [K,ld], see kernels/kernels.h; or, where there are so many classes
+ * that it pays, in panels, see kernels/large.h. */
 ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) LL_CHECK_RESULT;
+ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D) LL_CHECK_RESULT; /* always [K,ld] */
+
+/* A step as the kernels take it. */
+typedef struct lli_head_step {
+    lli_batch batch;
+    lli_update update;
+    bool dropout; /* else mask means nothing */
+    lli_mask mask;
+} lli_head_step;
+
+lli_head_step lli_head_step_of(const lli_step *step);
 
 #endif

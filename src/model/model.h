@@ -38,9 +38,10 @@ typedef struct lli_model_ops {
     /* theta <-> tensors; theta may hold padding, tensors never do. */
     void (*pack)(const lli_model *model, float *theta, const float *const *tensors);
     void (*unpack)(const lli_model *model, float *const *tensors, const float *theta);
-    int64_t (*work_floats)(const lli_model *model, int64_t B); /* workspace of step for batches of up to B */
-    /* Returns the sum over the batch of -log p(y|z) before the step; not finite when the step failed numerically. */
-    double (*step)(const lli_model *model, float *theta, float *work, const lli_rows *rows, const lli_step *step);
+    int64_t (*work_floats)(const lli_model *model, int64_t B, int workers); /* workspace of step for batches of up to B, on up to so many workers */
+    /* *nll = sum over the batch of -log p(y|z) before the step; not finite when the step failed numerically. Uses the workers of ctx where
+     * the step is long enough to be shared. */
+    ll_status (*step)(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows, const lli_step *step);
 } lli_model_ops;
 
 enum { LLI_TENSORS_MAX = 64 };

@@ -43,7 +43,7 @@ ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensembl
     p->ld = lli_kernels_stride(plan->D);
     p->ldk = lli_kernels_stride_classes(plan->K);
     ll_status status;
-    LLI_DO(lli_head_model(ctx, &p->model, plan->K, plan->D));
+    LLI_DO(lli_head_rows(ctx, &p->model, plan->K, plan->D));
     LLI_DO(lli_moments_init(ctx, &p->moments, p->rows, plan->K, true));
     LLI_DO(lli_memory_new(ctx, &p->theta, p->model.floats, sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &p->z, p->rows * p->ld, sizeof(float)));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/pool.h"
 #include "data/blocks.h"
 #include "data/order.h"
 
@@ -28,7 +29,7 @@ ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model
     chain->model = model;
     chain->data = data;
     LLI_DO(lli_memory_new(ctx, &chain->theta, model->floats, sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &chain->work, model->ops->work_floats(model, B), sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &chain->work, model->ops->work_floats(model, B, lli_pool_workers(ctx)), sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &chain->order, N, sizeof(int64_t)));
     if (resampled)
         LLI_DO(lli_memory_new(ctx, &chain->list, N, sizeof(int64_t)));
@@ -120,7 +121,7 @@ static void read_ahead(const lli_chain *chain, int64_t place) {
         ask_for_block(chain, block + 1);
 }
 
-static double take_step(lli_chain *chain, int64_t first, int64_t n) {
+static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64_t first, int64_t n) {
     const lli_chain_options *o = &chain->options;
     const lli_rows *rows = &chain->data->rows;
     const int64_t *batch = chain->order + first;
@@ -144,7 +145,7 @@ static double take_step(lli_chain *chain, int64_t first, int64_t n) {
         .step = step_number,
     };
     chain->ready = next_n > 0 ? step_number + 1 : -1;
-    return chain->model->ops->step(chain->model, chain->theta, chain->work, rows, &step);
+    return chain->model->ops->step(nll, ctx, chain->model, chain->theta, chain->work, rows, &step);
 }
 
 ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
@@ -156,7 +157,8 @@ ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
         if (chain->epoch != epoch)
             start_epoch(chain, epoch);
         read_ahead(chain, place);
-        double nll = take_step(chain, place * B, LLI_MIN(B, N - place * B));
+        double nll;
+        LLI_TRY(take_step(&nll, ctx, chain, place * B, LLI_MIN(B, N - place * B)));
         if (!isfinite(nll))
             return diverged(ctx, chain, s->step, "the loss is not finite");
         s->epoch_nll += nll;

@@ -75,11 +75,44 @@ static void runs_nest(void **state) {
     ll_context_free(ctx);
 }
 
+struct spread {
+    struct record record;
+    _Atomic int workers;
+};
+
+static ll_status only(ll_context *ctx, void *arg, int64_t task, int worker) {
+    struct spread *s = arg;
+    assert_int_equal(task + worker, 0);
+    s->workers = lli_pool_workers(ctx);
+    return lli_pool_run(ctx, mark, &s->record, TASKS);
+}
+
+/* A run inside the only task of a run has all workers, also two runs deep, and its failures come out. */
+static ll_status only_of_one(ll_context *ctx, void *arg, int64_t task, int worker) {
+    assert_int_equal(task + worker, 0);
+    return lli_pool_run(ctx, only, arg, 1);
+}
+
+static void the_only_task_shares(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(3);
+    struct spread s = {.record = {.fail_from = -1}};
+    CHECK_OK(ctx, lli_pool_run(ctx, only_of_one, &s, 1));
+    assert_int_equal(s.workers, 3);
+    for (int i = 0; i < TASKS; i++)
+        assert_int_equal(s.record.done[i], 1);
+    struct spread bad = {.record = {.fail_from = 5}};
+    CHECK_FAILS(ctx, LL_ERR_DATA, "task 5 failed", lli_pool_run(ctx, only_of_one, &bad, 1));
+    CHECK_OK(ctx, lli_pool_run(ctx, outer, &(struct record){.fail_from = -1}, 40));
+    ll_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_task_runs_once),
         cmocka_unit_test(lowest_failure_wins),
         cmocka_unit_test(runs_nest),
+        cmocka_unit_test(the_only_task_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,8 @@ void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(softmax)(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk);
 
+extern const struct lli_large LEVEL(large);
+
 /* theta[k,j] += noise * normal number k ld + j of the stream, for j <= D. */
 void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int64_t ld, float noise);
 

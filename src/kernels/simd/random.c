@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Normals and noise from vectors of Philox blocks. docs/math/random.md has the equations. */
 #include "base/status.h"
-#include "kernels/simd/elementary.h"
 #include "kernels/simd/level.h"
+#include "kernels/simd/normal.h"
 #include "kernels/simd/philox.h"
 
 enum { NORMALS = 4 * H }; /* of H blocks */
@@ -13,31 +13,6 @@ static const vq order = {0, 2, 1, 3};
 #else
 static const vq order = {0, 1};
 #endif
-
-/* (c + 1/2) 2^-32 in one rounding beyond that of c + 1/2. */
-INLINE vf unit(vu c) {
-    vf high = __builtin_convertvector((vi)(c >> 16), vf), low = __builtin_convertvector((vi)(c & 0xffffu), vf);
-    return (high * 65536.0f + low + 0.5f) * 0x1p-32f;
-}
-
-/* sqrt(-2 log u), u = (c + 1/2) 2^-32. Above .7 log(1 - v) is taken of v = 1 - u, which the complement of c gives without cancellation. */
-INLINE vf radius(vu c) {
-    vi above = (vi)(c > 0xb4000000u);
-    vf x = unit(c ^ (vu)above), f, e = split_f(&f, x);
-    f = choose(above, -x, f);
-    e = (vf)((vi)e & ~above);
-    return square_root(-2.0f * fma_f(e, all(0x1.62e43p-1f), log1p_reduced_f(f)));
-}
-
-/* cos and sin of 2 pi (c + 1/2) 2^-32: the nearest quarter turn comes from the top bits, exactly. */
-INLINE void direction(vf *cosine, vf *sine, vu c) {
-    vu quarter = (c + 0x20000000u) >> 30;
-    vf rest = __builtin_convertvector((vi)(c - (quarter << 30)), vf) + 0.5f, s, t;
-    sin_cos_f(&s, &t, rest * 0x1.921fb6p-30f);
-    vi odd = (vi)(quarter & 1) == 1;
-    *cosine = (vf)((vu)choose(odd, s, t) ^ (quarter + 1) >> 1 << 31);
-    *sine = (vf)((vu)choose(odd, t, s) ^ quarter >> 1 << 31);
-}
 
 /* Box-Muller on H blocks: two vectors of normals, in order. */
 INLINE void box_muller(vf out[2], philox p) {

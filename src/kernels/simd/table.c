@@ -18,4 +18,5 @@ const lli_kernels LEVEL(kernels) = {
     .gradient = LEVEL(gradient),
     .normals = LEVEL(normals),
     .softmax = LEVEL(softmax),
+    .large = &LEVEL(large),
 };

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Theta in panels, and how the work of a step is cut: by shape alone. */
+#include "kernels/large.h"
+
+#include <string.h>
+
+enum {
+    TILE = LLI_LARGE_TILE,
+    CLASSES = LLI_LARGE_CLASSES,
+    ROWS = 64,    /* in a block: their logits stay in the second-level cache, and a large batch keeps several cores busy */
+    LENGTH = 288, /* at most: that much of a panel of theta stays in the first-level cache */
+    Z = 60 << 10, /* floats of z in a part of theta, within the second-level cache */
+    WIDTH = 240,  /* at most */
+    PANELS = 64,  /* in a group, at most */
+    STEP = 12     /* columns: whole tiles and whole quadruples of normals */
+};
+
+static int64_t divide_up(int64_t x, int64_t unit) {
+    return (x + unit - 1) / unit;
+}
+
+static int64_t round_up(int64_t x, int64_t unit) {
+    return divide_up(x, unit) * unit;
+}
+
+lli_large_shape lli_large_shape_of(int64_t n, int64_t K, int64_t D) {
+    lli_large_shape s = {.D = D, .K = K, .n = n, .ld = lli_kernels_stride(D)};
+    s.panels = divide_up(K, CLASSES);
+    s.columns = round_up(D + 1, STEP);
+    s.rows = round_up(n, TILE) + 1; /* odd: the panels of a row lie in different cache sets */
+    s.blocks = LLI_MAX(1, (n + ROWS / 2) / ROWS);
+    s.length = round_up(divide_up(D + 1, divide_up(D + 1, LENGTH)), 16);
+    s.width = LLI_MIN(WIDTH, LLI_MAX(STEP, Z / n / STEP * STEP));
+    s.stride = (divide_up(n * TILE + 2, 16) | 1) * 16; /* likewise; the last store of a tile ends two floats beyond it */
+    s.groups = divide_up(s.panels, PANELS);
+    s.parts = divide_up(s.columns, s.width) * s.groups;
+    /* No smaller n needs more: a block has at most 3/2 ROWS rows and a tile, a part beyond its z the padding of its tiles. */
+    int64_t block = LLI_MIN(n + TILE, 3 * ROWS / 2 + TILE) * s.length + lli_kernels_stride_classes(K);
+    int64_t part = LLI_MAX(Z + WIDTH / TILE * 48, STEP / TILE * s.stride) + WIDTH * CLASSES;
+    s.scratch = round_up(LLI_MAX(block, part), 16) + 16; /* packing ends in a whole vector */
+    return s;
+}
+
+int64_t lli_large_floats(int64_t K, int64_t D) {
+    return divide_up(K, CLASSES) * round_up(D + 1, STEP) * CLASSES;
+}
+
+static int64_t place(int64_t k, int64_t j, int64_t columns) {
+    return (k / CLASSES * columns + j) * CLASSES + k % CLASSES;
+}
+
+void lli_large_pack(float *theta, const float *W, const float *b, int64_t K, int64_t D) {
+    int64_t columns = round_up(D + 1, STEP);
+    memset(theta, 0, (size_t)lli_large_floats(K, D) * sizeof *theta);
+    for (int64_t k = 0; k < K; k++) {
+        for (int64_t j = 0; j < D; j++)
+            theta[place(k, j, columns)] = W[k * D + j];
+        theta[place(k, D, columns)] = b[k];
+    }
+}
+
+void lli_large_unpack(float *W, float *b, const float *theta, int64_t K, int64_t D) {
+    int64_t columns = round_up(D + 1, STEP);
+    for (int64_t k = 0; k < K; k++) {
+        for (int64_t j = 0; j < D; j++)
+            W[k * D + j] = theta[place(k, j, columns)];
+        b[k] = theta[place(k, D, columns)];
+    }
+}
+
+static int64_t nll_floats(const lli_large_shape *s) {
+    return round_up(2 * s->n, 16);
+}
+
+int64_t lli_large_work_floats(int64_t B, int64_t K, int64_t D, int workers) {
+    lli_large_shape s = lli_large_shape_of(B, K, D);
+    return nll_floats(&s) + s.n * s.ld + s.panels * s.rows * CLASSES + workers * s.scratch;
+}
+
+lli_large_work lli_large_work_of(float *work, const lli_large_shape *s) {
+    lli_large_work w = {.nll = (double *)(void *)work};
+    w.z = work + nll_floats(s);
+    w.g = w.z + s->n * s->ld;
+    w.scratch = w.g + s->panels * s->rows * CLASSES;
+    return w;
+}

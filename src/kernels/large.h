@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* Heads with many classes, whose theta no cache holds: both products of a step are matrix products, and theta stays for good in the order
+ * in which they read and write it. docs/kernels.md has the drawing.
+ *
+ *     panel q of theta   [columns][16]   classes 16 q .. 16 q + 15 of column 0, of column 1, ..; the bias is column D
+ *     panel q of logits  [rows][16]      the same classes of row 0 of the batch, of row 1, ..
+ *
+ * What lies beyond class K or column D is zero in theta and stays zero. Work is cut by shape alone, into blocks of rows (gather, logits,
+ * residual) and then into blocks of theta (update); blocks of either kind may run at once, each with a scratch of its own.
+ * A logit adds its features in blocks of fixed length, an element of theta adds the batch in row order, so bits depend on nothing else. */
+#ifndef LLI_KERNELS_LARGE_H
+#define LLI_KERNELS_LARGE_H
+
+#include "kernels/kernels.h"
+
+enum {
+    LLI_LARGE_CLASSES = 16, /* in a panel */
+    LLI_LARGE_TILE = 6      /* rows or columns whose sums over a panel live in registers */
+};
+
+/* The shape of a head and of a step on n rows, and how the step is cut. */
+typedef struct lli_large_shape {
+    int64_t D, K, n;
+    int64_t ld;      /* of rows of z, as in kernels.h */
+    int64_t panels;
+    int64_t columns; /* of a panel of theta */
+    int64_t rows;    /* of a panel of logits */
+    int64_t blocks;  /* of rows */
+    int64_t length;  /* features that a logit adds at a time */
+    int64_t width;   /* columns in a part of theta */
+    int64_t stride;  /* floats between two packed tiles of z in a part */
+    int64_t groups;  /* of panels */
+    int64_t parts;   /* of theta: every width of columns in every group of panels */
+    int64_t scratch; /* floats that a block or part needs */
+} lli_large_shape;
+
+/* The memory of a step, cut from one piece of lli_large_work_floats. */
+typedef struct lli_large_work {
+    double *nll;    /* [n] -log p(y_i) before the step; not finite if a logit is not */
+    float *z;       /* [n,ld] */
+    float *g;       /* [panels,rows,16] logits, then p - 1{k = y} */
+    float *scratch; /* [workers,scratch] */
+} lli_large_work;
+
+typedef struct lli_large {
+    /* Rows of one block: gathered to z, masked (NULL: no dropout), then their logits, g and nll. */
+    void (*forward)(const lli_large_work *w, const float *theta, /* [panels,columns,16] */ const lli_rows *rows, const lli_batch *batch,
+                    const lli_mask *mask, const lli_large_shape *s, int64_t block, int worker);
+    /* The step of kernels.h on one part of theta, once every block is done. */
+    void (*update)(float *theta, const lli_large_work *w, const lli_update *u, const lli_large_shape *s, int64_t part, int worker);
+} lli_large;
+
+lli_large_shape lli_large_shape_of(int64_t n, int64_t K, int64_t D);
+int64_t lli_large_floats(int64_t K, int64_t D); /* of theta */
+void lli_large_pack(float *theta, /* [panels,columns,16] */ const float *W, /* [K,D] */ const float *b /* [K] */, int64_t K, int64_t D);
+void lli_large_unpack(float *W, float *b, const float *theta, int64_t K, int64_t D);
+
+int64_t lli_large_work_floats(int64_t B, int64_t K, int64_t D, int workers); /* for steps on up to B rows */
+lli_large_work lli_large_work_of(float *work, const lli_large_shape *s);
+
+/* First row of block `block`; a block ends where the next one starts. */
+static inline int64_t lli_large_start(const lli_large_shape *s, int64_t block) {
+    int64_t tiles = (s->n + LLI_LARGE_TILE - 1) / LLI_LARGE_TILE, start = block * tiles / s->blocks * LLI_LARGE_TILE;
+    return start < s->n ? start : s->n;
+}
+
+#endif
