@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check demo install bench oracle fuzz clean
+.PHONY: build/lastlayer setup check demo install bench bench-scale oracle fuzz clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -30,6 +30,18 @@ install: build/lastlayer
 fuzz:           ## a minute per reader
 	@tools/setup build check
 	@$(PYTHON) tools/check.py --fuzz 60
+
+bench:          ## lastlayer beside PyTorch, numpy and scikit-learn -> bench/RESULTS.md; ARGS=--quick tries it
+	@tools/setup build bench
+	@$(MAKE) --no-print-directory build/lastlayer
+	@ninja -C build bench_heads bench_kernels
+	@$(PYTHON) bench/run.py $(ARGS)
+
+bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> bench/SCALE.md; ARGS=--half-size takes 5
+	@tools/setup build bench
+	@$(MAKE) --no-print-directory build/lastlayer
+	@ninja -C build bench_heads
+	@$(PYTHON) bench/scale.py $(ARGS)
 
 oracle:         ## make the committed fixtures again and compare
 	@tools/setup build check oracle
