@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one parser: --name VALUE, --name=VALUE, -n VALUE, one operand, and -- which ends the flags. Numbers are strict: the whole
+/* The one parser: --name VALUE, --name=VALUE, -n VALUE, operands, and -- which ends the flags. Numbers are strict: the whole
  * word, in decimal, finite. A flag may come once. */
 #include "args.h"
 
@@ -250,9 +250,13 @@ static ll_status take(parsed *out, void *args, ll_context *ctx, const command *c
 static ll_status operand(parsed *out, const command *cmd, const char *word) {
     if (!cmd->operand)
         return complain(LL_ERR_USAGE, "unexpected argument %s; every file follows its flag (see lastlayer %s --help)", word, cmd->name);
-    if (out->operand)
+    if (out->operand && !cmd->several)
         return complain(LL_ERR_USAGE, "unexpected argument %s after %s; expected one %s", word, out->operand, cmd->operand);
-    out->operand = word;
+    if (out->operand_count == OPERANDS_MAX)
+        return complain(LL_ERR_USAGE, "unexpected argument %s; expected at most %d files", word, OPERANDS_MAX);
+    if (!out->operand)
+        out->operand = word;
+    out->operands[out->operand_count++] = word;
     return LL_OK;
 }
 

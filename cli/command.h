@@ -6,7 +6,7 @@
 
 #include "lastlayer.h"
 
-enum { GROUPS_MAX = 4, GROUP_OPTIONS_MAX = 64 };
+enum { GROUPS_MAX = 4, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
 
 /* Options under one heading. The table's struct lies at `base` in the command's arguments. */
 typedef struct option_group {
@@ -18,7 +18,9 @@ typedef struct option_group {
 
 /* What the user typed. */
 typedef struct parsed {
-    const char *operand;       /* the argument without a flag, or NULL */
+    const char *operand;       /* the first argument without a flag, or NULL */
+    const char *operands[OPERANDS_MAX]; /* all of them */
+    size_t operand_count;
     bool help;
     uint64_t given[GROUPS_MAX]; /* bit i of group g: this option was typed */
 } parsed;
@@ -28,6 +30,7 @@ typedef struct command {
     const char *usage;           /* what follows the name; one line per way to call it */
     const char *operand;         /* what help calls the argument without a flag, NULL if there is none */
     const char *operand_help;
+    bool several;                /* may come more than once */
     const char *detail;          /* a paragraph or more */
     const char *const *examples; /* NULL-terminated; each line works when pasted */
     size_t args_size;
@@ -36,7 +39,7 @@ typedef struct command {
     ll_status (*run)(ll_context *ctx, const void *args, const parsed *typed);
 } command;
 
-extern const command cmd_fit, cmd_predict, cmd_evaluate, cmd_threshold, cmd_compare, cmd_inspect, cmd_convert;
+extern const command cmd_fit, cmd_predict, cmd_evaluate, cmd_threshold, cmd_compare, cmd_report, cmd_inspect, cmd_convert;
 
 /* All of them, in the order of the pipeline. */
 extern const command *const commands[];

@@ -3,7 +3,7 @@
  *
  * This header is the manual of the library, in the order in which data flows:
  *
- *     features --fit--> ensemble --predict--> predictions --evaluate--> metrics
+ *     features --fit--> ensemble --predict--> predictions --evaluate--> metrics --report--> page
  *
  *  1 status      what every function returns
  *  2 context     threads, progress, log, cancel, the text of the last error
@@ -15,6 +15,7 @@
  *  8 ensemble    S members
  *  9 predict     ensemble x features -> label and confidences
  * 10 evaluate    predictions + labels -> metrics one can trust
+ * 11 report      predictions -> one page to look at
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major and dense.
  *
@@ -450,6 +451,36 @@ LL_API ll_compare_options ll_compare_options_default(void);
 LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                             const ll_compare_options *options) LL_CHECK_RESULT;
 LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) LL_CHECK_RESULT;
+
+/* ---- 11 report ----------------------------------------------------------------------------------------------------------- */
+
+typedef enum ll_report_kind {
+    LL_REPORT_PREDICTIONS, /* a file of ll_predict_write, or an ensemble, of which only the provenance is shown */
+    LL_REPORT_PROBS,       /* FILE or FILE:NAME of someone else's probabilities, [N,K] or [S,N,K] */
+    LL_REPORT_LOGITS
+} ll_report_kind;
+
+typedef struct ll_report_input {
+    ll_report_kind kind;
+    const char *file;
+    const char *name; /* NULL = the method that the file tells, else the file's own name */
+    const char *ood;  /* the same kind of file for out-of-distribution points, or NULL */
+} ll_report_input;
+
+typedef struct ll_report_options {
+    size_t struct_size;
+    const char *title;
+    const char *labels;      /* FILE[:NAME] of the true labels; NULL = those of the predictions */
+    const char *class_names; /* a text file, one name per line; NULL = numbers */
+    const char *images;      /* FILE[:NAME], u8 [N,H,W] or [N,H,W,3]; NULL = none */
+    const char *command;     /* shown as what made the page; NULL = nothing */
+} ll_report_options;
+
+LL_API ll_report_options ll_report_options_default(void);
+LL_API const ll_option *ll_report_options_table(size_t *count);
+/* One self-contained HTML page, methods side by side; it asks the network for nothing. At most 16 inputs. */
+LL_API ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
+                                 const ll_report_options *options) LL_CHECK_RESULT;
 
 #ifdef __cplusplus
 }

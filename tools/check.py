@@ -91,7 +91,7 @@ else:
     configure("build")
     suite("unit and command tests", "build")
     configure("build-asan", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized", "-Db_lundef=false")
-    suite("the same under ASan and UBSan", "build-asan", "--no-suite", "slow")
+    suite("the same under ASan and UBSan", "build-asan", "--no-suite", "slow", "--no-suite", "browser")
     configure("build-tsan", "-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false")
     suite("threads under TSan", "build-tsan", "--suite", "threads")
     fuzz(4)

@@ -37,7 +37,7 @@ typedef struct writer {
     lli_sink *sink;
     ll_named_array specs[ARRAYS_MAX];
     int64_t count;
-    int64_t probs, label, vote, sr_tail, truth, abstain, running, member_pmax, member_label; /* places in specs, -1 = absent */
+    int64_t probs, label, vote, sr_tail, truth, abstain, running, member_pmax, member_label, member_row; /* places in specs, -1 = absent */
     int64_t confidence[LL_CONFIDENCE_COUNT];
     const ll_dataset *data;
     bool by_votes;
@@ -67,6 +67,7 @@ static void plan_arrays(writer *w, const ll_ensemble *e, const lli_predict_reque
     w->running = whole && request->running ? add(w, "running", LL_DTYPE_F64, 2, S, 3) : -1;
     w->member_pmax = whole && request->R ? add(w, "member_pmax", LL_DTYPE_F32, 2, request->R, S) : -1;
     w->member_label = whole && request->R ? add(w, "member_label", LL_DTYPE_I32, 2, request->R, S) : -1;
+    w->member_row = whole && request->R ? add(w, "member_row", LL_DTYPE_I64, 1, request->R, 0) : -1;
 }
 
 static ll_status put(ll_context *ctx, writer *w, int64_t array, int64_t first, int64_t n, const void *data) {
@@ -140,6 +141,7 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
     LLI_DO(put(ctx, &w, w.running, 0, S, totals.running));
     LLI_DO(put(ctx, &w, w.member_pmax, 0, R, totals.member_pmax));
     LLI_DO(put(ctx, &w, w.member_label, 0, R, totals.member_label));
+    LLI_DO(put(ctx, &w, w.member_row, 0, R, rows));
     lli_sink *sink = w.sink;
     w.sink = NULL;
     LLI_DO(lli_sink_commit(sink, ctx));

@@ -7,7 +7,7 @@ import shlex
 import samples
 from tap import case, check, main, run
 
-ORDER = ["fit", "predict", "evaluate", "threshold", "compare", "inspect", "convert"]
+ORDER = ["fit", "predict", "evaluate", "threshold", "compare", "report", "inspect", "convert"]
 
 
 def examples_of(page):

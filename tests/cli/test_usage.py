@@ -7,7 +7,7 @@ import subprocess
 import samples
 from tap import SOURCE, Skip, case, cases_of, check, fails, main, run
 
-COMMANDS = ["fit", "predict", "evaluate", "threshold", "compare", "inspect", "convert"]
+COMMANDS = ["fit", "predict", "evaluate", "threshold", "compare", "report", "inspect", "convert"]
 # The flags that the manual promises; more may exist.
 FLAGS = {
     "fit": "features labels head bias head-layout init classes method samples lr batch-size epochs dropout prior-precision seed threads "
@@ -16,6 +16,7 @@ FLAGS = {
     "evaluate": "labels ood json csv bins edges aupr classifier compat costs probs logits help",
     "threshold": "labels risk coverage by json help",
     "compare": "features labels test-features test-labels head risk json markdown help",
+    "report": "labels title class-names images probs logits names ood output help",
     "inspect": "json help",
     "convert": "output dtype divide flatten help",
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer report: predictions to the page people look at. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "args.h"
+#include "inputs.h"
+#include "term.h"
+
+typedef struct report_args {
+    const char *probs, *logits, *names, *ood, *output;
+    ll_report_options options;
+} report_args;
+
+#define AT(member) offsetof(report_args, member)
+
+static const ll_option data_table[] = {
+    {.name = "probs", .type = LL_OPTION_TEXT, .offset = AT(probs), .arg = "FILE",
+     .help = "instead of PREDICTIONS: probabilities of any classifier, [N,K], or of members, [S,N,K]"},
+    {.name = "logits", .type = LL_OPTION_TEXT, .offset = AT(logits), .arg = "FILE", .help = "the same before the softmax"},
+    {.name = "ood", .type = LL_OPTION_TEXT, .offset = AT(ood), .arg = "FILES",
+     .help = "the same kind of file for out-of-distribution points: one per prediction, separated by commas, or one for all"},
+    {.name = "names", .type = LL_OPTION_TEXT, .offset = AT(names), .arg = "NAMES", .standard = "the methods",
+     .help = "what the files are called on the page, separated by commas"},
+    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE", .help = "the page to write, .html"},
+};
+
+static void defaults(void *args) {
+    *(report_args *)args = (report_args){.options = ll_report_options_default()};
+}
+
+static size_t groups(option_group out[GROUPS_MAX]) {
+    out[0] = (option_group){.title = "Data", .table = data_table, .count = COUNT(data_table)};
+    out[1] = (option_group){.title = "Page", .base = AT(options)};
+    out[1].table = ll_report_options_table(&out[1].count);
+    return 2;
+}
+
+/* "a,b,c" in a copy of its own, cut at the commas. */
+typedef struct list {
+    char *text;
+    const char *item[OPERANDS_MAX];
+    size_t count;
+} list;
+
+static ll_status split(list *out, const char *flag, const char *text, size_t inputs, bool one_for_all) {
+    *out = (list){0};
+    if (!text)
+        return LL_OK;
+    size_t size = strlen(text) + 1;
+    if (!(out->text = malloc(size)))
+        return complain(LL_ERR_MEMORY, "memory ran out");
+    memcpy(out->text, text, size);
+    for (char *p = out->text; p && out->count < OPERANDS_MAX;) {
+        out->item[out->count++] = p;
+        p = strchr(p, ',');
+        if (p)
+            *p++ = 0;
+    }
+    if (out->count != inputs && !(one_for_all && out->count == 1))
+        return complain(LL_ERR_USAGE, "--%s has %zu entries; expected %zu, one per file", flag, out->count, inputs);
+    return LL_OK;
+}
+
+/* The command line as one would type it again. */
+static char *command_line(const report_args *args, const parsed *typed) {
+    const struct {
+        const char *flag, *value;
+    } flags[] = {{"--probs", args->probs},          {"--logits", args->logits},         {"--labels", args->options.labels},
+                 {"--ood", args->ood},              {"--names", args->names},           {"--title", args->options.title},
+                 {"--class-names", args->options.class_names}, {"--images", args->options.images}, {"-o", args->output}};
+    size_t size = 64;
+    for (size_t i = 0; i < typed->operand_count; i++)
+        size += 4 * strlen(typed->operands[i]) + 4;
+    for (size_t i = 0; i < COUNT(flags); i++)
+        size += flags[i].value ? 4 * strlen(flags[i].value) + 24 : 0;
+    char *text = malloc(size), *p = text;
+    if (!text)
+        return NULL;
+    p += sprintf(p, "lastlayer report");
+    for (size_t i = 0; i < typed->operand_count + COUNT(flags); i++) {
+        bool operand = i < typed->operand_count;
+        const char *flag = operand ? NULL : flags[i - typed->operand_count].flag, *word = operand ? typed->operands[i] : flags[i - typed->operand_count].value;
+        if (!word || (flag && strcmp(flag, "--title") == 0 && !args_given(typed, &cmd_report, "title")))
+            continue;
+        p += sprintf(p, flag ? " %s " : "%s ", flag ? flag : "");
+        bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+-") == strlen(word);
+        if (plain) {
+            p += sprintf(p, "%s", word);
+            continue;
+        }
+        *p++ = '\'';
+        for (; *word; word++)
+            p += *word == '\'' ? sprintf(p, "'\\''") : sprintf(p, "%c", *word);
+        p += sprintf(p, "'");
+    }
+    return text;
+}
+
+static ll_status check(const report_args *args, const parsed *typed, const list *ood) {
+    int sources = (typed->operand != NULL) + (args->probs != NULL) + (args->logits != NULL);
+    if (sources == 0)
+        return complain(LL_ERR_USAGE, "nothing to report on (for example: lastlayer report pred.npz -o report.html)");
+    if (sources > 1)
+        return complain(LL_ERR_USAGE, "expected one of PREDICTIONS, --probs and --logits; found %d of them", sources);
+    if (!typed->operand && !args->options.labels)
+        return complain(LL_ERR_USAGE, "--%s needs --labels FILE", args->probs ? "probs" : "logits");
+    ll_status status = inputs_require("--output", args->output, "lastlayer report pred.npz -o report.html");
+    const char *others[] = {args->probs, args->logits, args->options.labels, args->options.class_names, args->options.images};
+    if (status == LL_OK)
+        status = inputs_check_output(args->output, others, COUNT(others));
+    if (status == LL_OK)
+        status = inputs_check_output(args->output, typed->operands, typed->operand_count);
+    return status == LL_OK ? inputs_check_output(args->output, ood->item, ood->count) : status;
+}
+
+static void tell(const char *path, size_t files) {
+    struct stat page;
+    FILE *to = inputs_is_stdout(path) ? stderr : stdout;
+    if (stat(path, &page) == 0 && S_ISREG(page.st_mode))
+        fprintf(to, "%zu method%s -> %s, %.0f kB; open it in any browser\n", files, files == 1 ? "" : "s", path, (double)page.st_size / 1000);
+    else
+        fprintf(to, "%zu method%s -> %s\n", files, files == 1 ? "" : "s", path);
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    const report_args *args = arguments;
+    const char *outputs = args->probs ? args->probs : args->logits;
+    size_t count = typed->operand ? typed->operand_count : 1;
+    list names = {0}, ood = {0};
+    ll_report_input inputs[OPERANDS_MAX] = {0};
+    ll_report_options options = args->options;
+    char *line = NULL;
+    ll_status status = split(&names, "names", args->names, count, false);
+    if (status == LL_OK)
+        status = split(&ood, "ood", args->ood, count, true);
+    if (status == LL_OK)
+        status = check(args, typed, &ood);
+    if (status == LL_OK && !(line = command_line(args, typed)))
+        status = complain(LL_ERR_MEMORY, "memory ran out");
+    if (status == LL_OK) {
+        options.command = line;
+        for (size_t i = 0; i < count; i++)
+            inputs[i] = (ll_report_input){
+                .kind = args->probs ? LL_REPORT_PROBS : args->logits ? LL_REPORT_LOGITS : LL_REPORT_PREDICTIONS,
+                .file = outputs ? outputs : typed->operands[i],
+                .name = names.count ? names.item[i] : NULL,
+                .ood = ood.count ? ood.item[ood.count == 1 ? 0 : i] : NULL,
+            };
+        status = ll_report_write(ctx, args->output, inputs, (int64_t)count, &options);
+    }
+    if (status == LL_OK)
+        tell(args->output, count);
+    free(line);
+    free(names.text);
+    free(ood.text);
+    return status;
+}
+
+static const char *const examples[] = {
+    "lastlayer report pred.npz -o report.html",
+    "lastlayer report --probs probs.npy --labels test_labels.npy --title 'My classifier' -o probs.html",
+    "lastlayer report pred.npz --ood pred_out.npz --names sgld -o unknown.html",
+    NULL,
+};
+
+const command cmd_report = {
+    .name = "report",
+    .summary = "predictions to one interactive page: curves, the abstention desk, tables",
+    .usage = "PREDICTIONS... [--labels FILE] [--ood FILES] [--names NAMES] [OPTIONS] -o FILE\n"
+             "--probs FILE | --logits FILE --labels FILE [--ood FILE] [OPTIONS] -o FILE",
+    .operand = "PREDICTIONS",
+    .operand_help = "files of lastlayer predict, shown side by side; of an ensemble among them the provenance is shown",
+    .several = true,
+    .detail = "Writes one self-contained HTML page that opens offline and prints: a summary, a desk to choose an abstention threshold at, "
+              "risk-coverage curves, histograms, reliability diagrams, out-of-distribution curves, the scores of the first s members, "
+              "tables, and where it all comes from. Points kept with predict --members are shown member by member.",
+    .examples = examples,
+    .args_size = sizeof(report_args),
+    .defaults = defaults,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* The page people look at: one self-contained HTML file of one or several outcomes. It asks the network for nothing. */
+#ifndef LLI_REPORT_PAGE_H
+#define LLI_REPORT_PAGE_H
+
+#include "base/text.h"
+
+/* One column of the comparison. Only points and evaluation must be there. */
+typedef struct lli_page_method {
+    const char *name;
+    ll_outcome points;               /* with truth */
+    const ll_outcome *out_points;    /* out-of-distribution, or NULL */
+    const ll_evaluation *evaluation; /* of these points */
+    int64_t S;                       /* members; 0 = unknown */
+    const double *running;           /* [S,3] accuracy, NLL, Brier of the first s members, or NULL */
+    int64_t R;                       /* points whose members are known one by one */
+    const float *member_pmax;        /* [R,S] or NULL */
+    const int32_t *member_label;     /* [R,S] or NULL */
+    const int64_t *member_row;       /* [R] rows of points */
+    const ll_meta *meta;             /* provenance */
+    int64_t meta_count;
+} lli_page_method;
+
+/* What else is to be told, with the file it comes from. */
+typedef struct lli_page_source {
+    const char *name;
+    const ll_meta *meta;
+    int64_t meta_count;
+} lli_page_source;
+
+typedef struct lli_page {
+    const char *title;
+    const char *command;               /* that made the page, or NULL */
+    const lli_page_method *methods;    /* [count], count >= 1 */
+    int64_t count;
+    const char *const *class_names;    /* [class_count]; classes beyond are called by their number */
+    int64_t class_count;
+    ll_array images;                   /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
+    const lli_page_source *sources;    /* ensembles given beside the predictions */
+    int64_t source_count;
+} lli_page;
+
+/* The text of the page. Size: at most some hundred thousand bytes, whatever N. */
+ll_status lli_page_html(lli_text *out, const lli_page *page) LL_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: MIT
+"""The page in a real browser. What it shows is compared with numpy on the same predictions, and with evaluate --json."""
+import json
+import os
+import pathlib
+import re
+import sys
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
+import devtools
+from tap import Skip, case, check, main, run
+
+CONFIDENCES = ["sr", "std", "hq", "maxmin", "entropy", "mi", "margin"]
+HOSTILE = ["<script>window.hacked=1</script>", "\"><img src=x onerror=window.hacked=1>", "'; window.hacked=1; '", "</script><script>window.hacked=1</script>",
+           "</style><b>", "&lt;&amp;", "日本語 ñ é 🙂", "x" * 4000, "<!-- ", "]]>"]
+browser = None
+
+
+def start():
+    global browser
+    if not devtools.find():
+        check(os.environ.get("CI") != "true", "no chromium: tools/setup check installs it")
+        raise Skip("no chromium")
+    if browser is None:
+        browser = devtools.Browser()
+
+
+def outputs(n, k, s, seed=0, noise=1.5):
+    """Probabilities [S,N,K] of members that are often right, and the labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    logits = 3.0 * np.eye(k)[y] + noise * rng.standard_normal((n, k)) + 0.7 * rng.standard_normal((s, n, k))
+    p = np.exp(logits - logits.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True), y
+
+
+def write_predictions(name, n, k, s, seed=0, rows=(), **more):
+    """A predictions file as predict writes it, made by numpy."""
+    p, y = outputs(n, k, s, seed, **more)
+    mean = p.mean(0)
+    label = mean.argmax(1)
+    own = p[:, np.arange(n), label]
+    arrays = {"probs": mean.astype(np.float32), "label": label.astype(np.int32), "truth": y.astype(np.int32), "sr": mean.max(1),
+              "entropy": (mean * np.log(mean)).sum(1)}
+    top = -np.sort(-mean)
+    arrays["margin"] = top[:, 0] - top[:, 1]
+    if s > 1:
+        votes = np.stack([(p.argmax(-1) == c).mean(0) for c in range(k)], 1)
+        arrays["std"] = -own.std(0)
+        arrays["maxmin"] = own.min(0) - own.max(0)
+        arrays["mi"] = arrays["entropy"] - (p * np.log(p)).sum(-1).mean(0)
+        arrays["hq"] = np.where(votes > 0, votes * np.log(np.maximum(votes, 1e-300)), 0).sum(1)
+    running = [(p[:i + 1].mean(0)) for i in range(s)]
+    arrays["running"] = np.array([[(m.argmax(1) == y).mean(), -np.log(m[np.arange(n), y]).mean(), ((m - np.eye(k)[y]) ** 2).sum(1).mean()] for m in running])
+    if len(rows):
+        arrays.update(member_pmax=p.max(-1)[:, rows].T.astype(np.float32).copy(), member_label=p.argmax(-1)[:, rows].T.astype(np.int32).copy(),
+                      member_row=np.array(rows, np.int64))
+    np.savez(name, **arrays)
+    return arrays
+
+
+def at_coverage(conf, wrong, coverage):
+    """Threshold, answered, errors: the smallest attainable coverage that is not below; ties fall together."""
+    n = len(conf)
+    for cut in np.unique(conf)[::-1]:
+        kept = conf >= cut
+        if kept.sum() / n >= coverage:
+            break
+    return cut, int(kept.sum()), int((kept & wrong).sum()), kept
+
+
+def open_page(path="report.html", **size):
+    browser.open(path, **size)
+    check(browser.problems == [], f"the page complains: {browser.problems}")
+    strange = [url for url in browser.requests if not url.startswith(("file://", "data:"))]
+    check(not strange and sum(url.startswith("file://") for url in browser.requests) == 1, f"requests left the page: {strange}")
+
+
+def desk():
+    text = browser.run("""Object.fromEntries(['answered','error','handed','avoided','accuracy','kept','threshold','name'].map(
+        k => [k, document.getElementById('desk-' + k).textContent]))""")
+    return {k: v.replace("\u00a0", " ").replace("\u202f", "") for k, v in text.items()}
+
+
+def move(coverage):
+    browser.run(f"""(() => {{ const s = document.getElementById('desk-coverage'); s.value = {round(1000 * coverage)};
+        s.dispatchEvent(new Event('input', {{bubbles: true}})); }})()""")
+
+
+def pick(id, value):
+    browser.run(f"""(() => {{ const s = document.getElementById('{id}'); s.value = '{value}'; s.dispatchEvent(new Event('change', {{bubbles: true}})); }})()""")
+
+
+def figures_are_not_empty():
+    empty = browser.run("""[...document.querySelectorAll('main svg[role=img]')].filter(s => {
+        const b = s.getBBox(); return b.width < 50 || b.height < 50 || !s.querySelector('title').textContent || !s.querySelector('desc').textContent
+            || !s.querySelector('path.s, path.right, rect, circle') }).map(s => s.id)""")
+    check(empty == [], f"empty figures: {empty}")
+    broken = browser.run("[...document.querySelectorAll('path')].filter(p => /NaN|inf/i.test(p.getAttribute('d'))).length")
+    check(broken == 0, f"{broken} broken paths")
+    return browser.run("[...document.querySelectorAll('main svg[role=img]')].map(s => s.id)")
+
+
+@case
+def the_desk_computes_what_numpy_computes():
+    start()
+    rows = [3, 17]
+    a = write_predictions("a.npz", 3000, 5, 6, rows=rows)
+    b = write_predictions("b.npz", 3000, 5, 1, seed=0, noise=1.7)
+    write_predictions("out.npz", 500, 5, 6, seed=9, noise=4.0)
+    write_predictions("out1.npz", 500, 5, 1, seed=9, noise=4.0)
+    np.save("images.npy", np.random.default_rng(1).integers(0, 255, (3000, 40, 36, 3), dtype=np.uint8))
+    run("report", "a.npz", "b.npz", "--names", "six,one", "--ood", "out.npz,out1.npz", "--images", "images.npy", "-o", "report.html")
+    open_page()
+    ids = figures_are_not_empty()
+    for wanted in ["svg-desk", "svg-risk-coverage", "svg-bars", "svg-histogram-0-sr", "svg-histogram-0-std", "svg-reliability-0", "svg-reliability-1",
+                   "svg-ood-roc", "svg-ood-in", "svg-ood-out", "svg-ood-scores-0", "svg-running-accuracy", "svg-running-nll", "svg-running-brier", "svg-members-0-0"]:
+        check(wanted in ids, f"no figure {wanted} among {ids}")
+    for number, (arrays, confidences) in enumerate([(a, CONFIDENCES), (b, ["sr", "entropy", "margin"])]):
+        pick("desk-method", number)
+        wrong = arrays["label"] != arrays["truth"]
+        offered = browser.run("[...document.getElementById('desk-by').options].map(o => o.textContent)")
+        check(offered == [c for c in CONFIDENCES if c in confidences], f"offers {offered}")
+        for by in confidences:
+            pick("desk-by", CONFIDENCES.index(by))
+            for coverage in [1, 0.9, 0.251, 0.003]:
+                move(coverage)
+                cut, accepted, errors, kept = at_coverage(arrays[by], wrong, coverage)
+                shown, n = desk(), len(wrong)
+                expected = {"answered": f"{100 * accepted / n:.2f} %", "error": f"{100 * errors / accepted:.2f} %", "handed": str(n - accepted),
+                            "avoided": f"{wrong.sum() - errors} of {wrong.sum()}", "accuracy": f"{100 * (1 - errors / accepted):.2f} %", "kept": str(errors), "name": by}
+                check(all(shown[k] == v for k, v in expected.items()), f"{by} at {coverage}: {shown}, expected {expected}")
+                check(float(shown["threshold"]) == cut, f"{by} at {coverage}: cut {shown['threshold']}, expected {cut!r}")
+                pairs = {}
+                for t, p in zip(arrays["truth"][kept & wrong], arrays["label"][kept & wrong]):
+                    pairs[int(t), int(p)] = pairs.get((int(t), int(p)), 0) + 1
+                best = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[:20]
+                table = browser.run("[...document.getElementById('desk-pairs').tBodies[0].rows].map(r => [...r.cells].map(c => +c.textContent))")
+                check(table == [[t, p, c] for (t, p), c in best], f"{by} at {coverage}: confusions {table[:3]}, expected {best[:3]}")
+        order = np.argsort(-arrays[confidences[-1]], kind="stable")
+        surest = [int(i) for i in order if wrong[i]][:12]
+        gallery = browser.run("[...document.querySelectorAll('#desk-errors li')].map(l => +l.dataset.row)")
+        check(gallery == surest, f"most confident errors {gallery}, expected {surest}")
+        first = browser.run("[...document.querySelectorAll('#desk-rejected li')].map(l => +l.dataset.row)")
+        check(first == [int(i) for i in order[::-1][:12]], f"first rejected {first}")
+    pick("desk-method", 0)
+    pick("desk-by", 0)
+    wrong = a["label"] != a["truth"]
+    browser.run("(() => { const r = document.getElementById('desk-risk'); r.value = '4'; r.dispatchEvent(new Event('input')); })()")
+    grid = [at_coverage(a["sr"], wrong, g / 1000) for g in range(1001)]
+    within = [g for g in grid if g[2] / g[1] <= 0.04][-1]
+    check(desk()["handed"] == str(3000 - within[1]), f"at a risk of 4 %: {desk()}, expected {3000 - within[1]} handed over")
+    check(browser.problems == [], f"the desk complains: {browser.problems}")
+    figure_data_equal_evaluate()
+    legends_sort_copy()
+    print("#", f"page of {os.path.getsize('report.html')} bytes")
+
+
+def figure_data_equal_evaluate():
+    for number, name in enumerate("ab"):
+        report = json.loads(run("evaluate", f"{name}.npz", "--ood", "out.npz" if name == "a" else "out1.npz", "--json")[0])
+        bars = browser.run(f"[...document.querySelectorAll('#svg-reliability-{number} rect.right title')].map(t => t.textContent)")
+        bins = [b for b in report["bins"] if b["n"]]
+        check(len(bars) == len(bins), f"{len(bars)} bars for {len(bins)} bins")
+        for bar, b in zip(bars, bins):
+            found = [float(x) for x in re.findall(r"[\d.]+", bar)]
+            check(found[2] == b["n"] and abs(found[3] - b["accuracy"]) < 1e-4 and abs(found[4] - b["confidence"]) < 1e-4, f"{bar}: {b}")
+        for table, column, key in [("selective", 2, "aurc"), ("selective", 3, "eaurc"), ("selective", 4, "augrc"), ("selective", 5, "failure_auroc"),
+                                   ("ood", 2, "auroc"), ("ood", 3, "aupr_in"), ("ood", 4, "aupr_out"), ("ood", 5, "fpr95")]:
+            cells = browser.run(f"""[...document.getElementById('table-{table}').tBodies[0].rows].filter(r => r.cells[0].textContent === '{["six", "one"][number]}')
+                .map(r => [r.cells[1].textContent, r.cells[{column}].dataset.v])""")
+            values = (report["ood"] if table == "ood" else report)[key]
+            shown = {by: float(v) for by, v in cells}
+            check(shown == {by: v for by, v in values.items() if v is not None}, f"{key}: the page has {shown}, evaluate {values}")
+        scores = browser.run(f"[...document.getElementById('table-scores').tBodies[0].rows[{number}].cells].map(c => c.dataset.v)")
+        check([float(x) for x in scores[4:10]] == [report[k] for k in ["accuracy", "nll", "brier", "ece", "mce", "min_aurc"]], f"{scores}: {report['accuracy']}")
+
+
+def legends_sort_copy():
+    visible = "(s => [...document.querySelectorAll('#svg-risk-coverage ' + s)].filter(p => getComputedStyle(p).display !== 'none').length)"
+    check(browser.run(visible + "('path.m0.c0')") == 1 and browser.run(visible + "('path.m0.c1')") == 0, "sr is not the one curve shown at first")
+    click = "document.querySelector('#fig-risk-coverage [data-toggle={}]').click()"
+    browser.run(click.format("m0"))
+    check(browser.run(visible + "('path.m0')") == 0 and browser.run(visible + "('path.m1.c0')") == 1, "a method does not switch off")
+    browser.run(click.format("m0"))
+    browser.run(click.format("c1"))
+    check(browser.run(visible + "('path.m0.c1')") == 1, "a confidence does not switch on")
+    browser.run("document.querySelector('#table-selective th:nth-child(3) button').click()")
+    column = [float(x) for x in browser.run("[...document.getElementById('table-selective').tBodies[0].rows].map(r => r.cells[2].dataset.v)")]
+    check(column == sorted(column) and len(set(column)) > 2, f"not sorted: {column}")
+    browser.run("document.querySelector('#table-selective th:nth-child(3) button').click()")
+    column = [float(x) for x in browser.run("[...document.getElementById('table-selective').tBodies[0].rows].map(r => r.cells[2].dataset.v)")]
+    check(column == sorted(column, reverse=True), f"not sorted downwards: {column}")
+    copied = browser.run("(async () => { const b = document.querySelector('#fig-risk-coverage .copy'); b.click(); await new Promise(r => setTimeout(r, 200)); return b.dataset.text; })()")
+    lines = copied.strip().split("\n")
+    counts = {}
+    for line in lines[1:]:
+        counts[tuple(line.split(",")[:2])] = counts.get(tuple(line.split(",")[:2]), 0) + 1
+    check(lines[0].startswith("method,confidence,threshold") and len(counts) == 10 and max(counts.values()) <= 1001, f"{lines[0]}: {counts}")
+    check(browser.problems == [], f"complaints: {browser.problems}")
+
+
+@case
+def themes_print_and_narrow_screens():
+    start()
+    write_predictions("a.npz", 400, 4, 3)
+    run("report", "a.npz", "-o", "report.html")
+    open_page()
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = browser.run(paper)
+    browser.run("document.getElementById('theme').click()")
+    dark = browser.run(paper)
+    check(light == "rgb(255, 255, 255)" and dark != light, f"light {light}, dark {dark}")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    check(browser.run(paper) == light and browser.run("getComputedStyle(document.querySelector('nav')).display") == "none", "print is dark, or shows the controls")
+    check(len(browser.call("Page.printToPDF", printBackground=True)["data"]) > 20000, "no pages to print")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    open_page()
+    check(browser.run(paper) == dark, "the wish for dark is not heard")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+    open_page(width=390, height=800)
+    check(browser.run("document.documentElement.scrollWidth") <= 390, "a narrow screen scrolls sideways")
+    figures_are_not_empty()
+
+
+@case
+def the_keyboard_reaches_every_control():
+    start()
+    write_predictions("a.npz", 300, 3, 3)
+    run("report", "a.npz", "-o", "report.html")
+    open_page()
+    wanted = browser.run("[...document.querySelectorAll('a[href],button,select,input,summary')].length")
+    reached = "window.reached = new Set(); document.addEventListener('focusin', e => window.reached.add(e.target)); 0"
+    browser.run(reached)
+    for _ in range(wanted + 5):
+        browser.key("Tab")
+    check(browser.run("window.reached.size") >= wanted, f"{browser.run('window.reached.size')} of {wanted} controls are reached")
+    browser.run("document.getElementById('desk-coverage').focus()")
+    browser.key("End")
+    before = desk()
+    for _ in range(10):
+        browser.key("ArrowLeft")
+    check(before["answered"] == "100.00 %" and desk()["answered"] != before["answered"], f"the arrows do not move the slider: {desk()}")
+    browser.run("document.querySelector('#fig-risk-coverage [data-toggle=m0]').focus()")
+    browser.key("Enter")
+    check(browser.run("document.querySelector('#fig-risk-coverage [data-toggle=m0]').getAttribute('aria-pressed')") == "false", "Enter does not press a legend")
+    unnamed = browser.run("[...document.querySelectorAll('button,select,input')].filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || (e.labels && e.labels.length))).length")
+    check(unnamed == 0, f"{unnamed} controls have no name")
+
+
+@case
+def hostile_names_are_only_text():
+    start()
+    k = len(HOSTILE)
+    write_predictions("a.npz", 500, k, 3, rows=[1, 2])
+    pathlib.Path("names.txt").write_text("\n".join(HOSTILE) + "\n")
+    name = "<script>window.hacked=1</script>\"'><b onload=x>"
+    for title in ["</title><script>window.hacked=1</script>", "\" onload=window.hacked=1 x=\"", "ü" * 3000]:
+        run("report", "a.npz", "--class-names", "names.txt", "--title", title, "--names", name, "-o", "report.html")
+        open_page()
+        check(browser.run("document.title") == title and browser.run("document.querySelector('h1').textContent") == title, "the title changed")
+    check(browser.run("window.hacked") is None and browser.run("document.querySelectorAll('script').length") == 2, "a name became a script")
+    check(browser.run("document.querySelectorAll('img, b[onload], iframe').length") == 0, "a name became an element")
+    shown = set(browser.run("[...document.querySelectorAll('#desk-pairs td:first-child')].map(c => c.textContent)"))
+    move(1)
+    shown |= set(browser.run("[...document.querySelectorAll('#desk-pairs td:first-child')].map(c => c.textContent)"))
+    check(shown and shown <= set(HOSTILE), f"names changed: {shown - set(HOSTILE)}")
+    check(browser.run("document.querySelector('#desk-method').options[0].textContent") == name, "the method's name changed")
+    check(browser.run("document.documentElement.scrollWidth") <= 1280, "a long name widens the page")
+    blocked = browser.run("""(async () => { const s = document.createElement('script'); s.textContent = 'window.hacked = 2'; document.body.append(s);
+        await new Promise(r => setTimeout(r, 50)); return window.hacked === undefined; })()""")
+    check(blocked, "the page would run a script that is not its own")
+
+
+def degenerate(name, n, k, s, labels=None):
+    p, y = outputs(n, k, s, 3)
+    np.save("p.npy", p if s > 1 else p[0])
+    answer = p.mean(0).argmax(1)
+    np.save("y.npy", labels(answer, k) if labels else y)
+    run("report", "--probs", "p.npy", "--labels", "y.npy", "-o", "report.html")
+    open_page()
+    figures_are_not_empty()
+    move(1)
+    check(desk()["answered"] == "100.00 %", f"{name}: {desk()}")
+    move(0.5)
+    words = browser.run("document.querySelector('main').innerText")
+    check(not re.search(r"NaN|undefined|Infinity|\bnull\b", words), f"{name}: {re.findall(r'.{30}(?:NaN|undefined|Infinity|null).{30}', words)}")
+    check(browser.problems == [], f"{name}: {browser.problems}")
+    return words
+
+
+@case
+def sensible_pages_of_odd_inputs():
+    start()
+    one = degenerate("one member", 300, 4, 1)
+    check("no std" in one and browser.run("document.getElementById('svg-running-accuracy')") is None, "one member has a std or a running score")
+    check(browser.run("document.getElementById('ood')") is None and browser.run("document.querySelectorAll('.thumb').length") == 0, "there is no ood, and no image")
+    check("no error" in degenerate("no error", 200, 3, 2, lambda answer, k: answer), "no error is not told")
+    check("No error is left" in browser.run("document.getElementById('desk').innerText"), "the desk shows confusions without an error")
+
+    def single(answer, k):
+        y = answer.copy()
+        y[7] = (y[7] + 1) % k
+        return y
+    degenerate("one error", 200, 3, 2, single)
+    move(1)
+    check(desk()["kept"] == "1" and browser.run("document.getElementById('desk-pairs').tBodies[0].rows.length") == 1, f"one error: {desk()}")
+    degenerate("only errors", 100, 3, 2, lambda answer, k: (answer + 1) % k)
+    degenerate("two points", 2, 2, 1)
+    degenerate("a thousand classes", 400, 1000, 2)
+    check(os.path.getsize("report.html") < 1e6, f"{os.path.getsize('report.html')} bytes")
+
+
+@case
+def five_methods_stay_under_a_megabyte():
+    start()
+    for i, s in enumerate([1, 4, 4, 4, 4]):
+        write_predictions(f"m{i}.npz", 12000, 20, s, seed=1, noise=1.5 + 0.2 * i)
+    np.save("images.npy", np.random.default_rng(1).integers(0, 255, (12000, 32, 32, 3), dtype=np.uint8))
+    run("report", *[f"m{i}.npz" for i in range(5)], "--images", "images.npy", "--ood", "m0.npz,m1.npz,m2.npz,m3.npz,m4.npz", "-o", "report.html")
+    size = os.path.getsize("report.html")
+    check(size < 1e6, f"{size} bytes")
+    open_page()
+    check(browser.run("document.querySelectorAll('#desk-errors .thumb').length") == 12, "the first gallery has no thumbnails")
+    print("#", f"five methods: {size} bytes")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        if browser:
+            browser.close()
