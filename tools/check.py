@@ -14,6 +14,7 @@ import xml.etree.ElementTree as tree
 
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
+QUICK = ("-Doptimization=1", "-Ddebug=true")  # of sanitized builds: they compile in half the time
 passed = failed = skipped = 0
 bad = []
 
@@ -66,7 +67,7 @@ def suite(title, folder, *select):
 
 def fuzz(seconds):
     global passed, failed
-    configure("build-fuzz", "-Dfuzz=true", "-Dbuildtype=debugoptimized", "-Db_lundef=false", CC="clang")
+    configure("build-fuzz", "-Dfuzz=true", *QUICK, "-Db_lundef=false", CC="clang")
     build("build-fuzz")
     for target in sorted((root / "build-fuzz").rglob("fuzz_*")):
         if not (target.is_file() and os.access(target, os.X_OK)):
@@ -90,9 +91,9 @@ if len(sys.argv) == 3 and sys.argv[1] == "--fuzz":
 else:
     configure("build")
     suite("unit and command tests", "build")
-    configure("build-asan", "-Db_sanitize=address,undefined", "-Dbuildtype=debugoptimized", "-Db_lundef=false")
+    configure("build-asan", "-Db_sanitize=address,undefined", *QUICK, "-Db_lundef=false")
     suite("the same under ASan and UBSan", "build-asan", "--no-suite", "slow", "--no-suite", "browser")
-    configure("build-tsan", "-Db_sanitize=thread", "-Dbuildtype=debugoptimized", "-Db_lundef=false")
+    configure("build-tsan", "-Db_sanitize=thread", *QUICK, "-Db_lundef=false")
     suite("threads under TSan", "build-tsan", "--suite", "threads")
     fuzz(4)
 
