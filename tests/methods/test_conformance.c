@@ -8,6 +8,7 @@
 #include "folder.h"
 #include "model/head.h"
 #include "problem.h"
+#include "train/chain.h"
 
 enum { MEMBERS = 6 };
 
@@ -139,6 +140,45 @@ static void check_shapes(ll_context *ctx, problem *p, const char *method, ll_fit
 static void test_shapes(void **state) {
     (void)state;
     each_method(check_shapes, 1, 300);
+}
+
+/* Each member is what its chain gives: which rows, noise and masks a method uses, for which member number, from where to where. */
+static void check_chains(ll_context *ctx, problem *p, const char *method, ll_fit_options o) {
+    if (is_point(method))
+        return;
+    o.thin = 7;
+    o.burn_in = 1;
+    o.dropout = 0.25;
+    o.prior_precision = 3;
+    ll_ensemble *e = fit(ctx, p, p->head, &o);
+    lli_model model;
+    CHECK_OK(ctx, lli_head_model(ctx, &model, p->K, p->D));
+    float *start = problem_room(model.floats, sizeof *start), *W = problem_room(p->K * p->D, sizeof *W), *b = problem_room(p->K, sizeof *b);
+    model.ops->pack(&model, start, (const float *const[]){p->head->W, p->head->b});
+    bool bootstrap = strcmp(method, "bootstrap") == 0;
+    lli_chain *chain;
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p->data, 32, 0, bootstrap));
+    for (int64_t s = 0; s < e->plan.stored; s++) {
+        lli_chain_options c = {.lr = 0.1, .lr_power = 0.55, .batch_size = 32, .prior_precision = 3, .seed = 3, .member = bootstrap ? s : 0};
+        c.noise = strcmp(method, "sgld") == 0;
+        c.drop16 = is_dropout(method) ? 16384 : 0;
+        c.resampled = bootstrap;
+        lli_chain_start(chain, &c, start);
+        CHECK_OK(ctx, lli_chain_run(ctx, chain, is_chain(method) ? 10 + 7 * (s + 1) : 2 * 10));
+        model.ops->unpack(&model, (float *const[]){W, b}, chain->theta);
+        assert_memory_equal(W, member(e, s), (size_t)(p->K * p->D) * sizeof *W);
+        assert_memory_equal(b, (const float *)ll_ensemble_bias_view(e).data + s * p->K, (size_t)p->K * sizeof *b);
+    }
+    lli_chain_free(chain);
+    free(start);
+    free(W);
+    free(b);
+    ll_ensemble_free(e);
+}
+
+static void test_chains(void **state) {
+    (void)state;
+    each_method(check_chains, 1, 300);
 }
 
 /* Members of dropout exist only in prediction: there they differ too. */
@@ -492,7 +532,8 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_dropout_members),
+        cmocka_unit_test(test_table),         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_dropout_members),
         cmocka_unit_test(test_seeds),         cmocka_unit_test(test_threads),       cmocka_unit_test(test_chain_samples),
         cmocka_unit_test(test_weights),       cmocka_unit_test(test_prior_shrinks), cmocka_unit_test(test_auto_lr),
         cmocka_unit_test(test_divergence),    cmocka_unit_test(test_refusals),      cmocka_unit_test(test_no_allocation_in_loops),

@@ -95,6 +95,41 @@ static void test_blocks_and_threads(void **state) {
     }
 }
 
+static const double *column(const ll_bundle *f, const char *name) {
+    int64_t i = ll_bundle_find(f, name);
+    assert_true(i >= 0);
+    return ll_bundle_array(f, i).data;
+}
+
+/* A part of the rows, told where it lies in the whole, gets the answers of the whole. */
+static void test_row_offset(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(2);
+    problem p = problem_new(ctx, N, D, K);
+    ll_ensemble *e = members(ctx, true, NULL);
+    enum { FROM = 137, PART = 300 };
+    ll_dataset *part;
+    CHECK_OK(ctx, ll_dataset_new(&part, ctx, ll_array_view(p.z + FROM * D, LL_DTYPE_F32, 2, (int64_t[]){PART, D}), NULL, 0));
+    ll_predict_options o = ll_predict_options_default();
+    CHECK_OK(ctx, ll_predict_write(ctx, folder_path("whole.npz"), e, p.data, &o));
+    for (int told = 0; told < 2; told++) {
+        o.row_offset = told ? FROM : 0;
+        CHECK_OK(ctx, ll_predict_write(ctx, folder_path("part.npz"), e, part, &o));
+        ll_bundle *whole, *some;
+        CHECK_OK(ctx, ll_bundle_read(&whole, ctx, folder_path("whole.npz")));
+        CHECK_OK(ctx, ll_bundle_read(&some, ctx, folder_path("part.npz")));
+        static const char *const names[] = {"sr", "std", "entropy", "mi"};
+        for (size_t i = 0; i < LLI_COUNT(names); i++)
+            assert_int_equal(memcmp(column(whole, names[i]) + FROM, column(some, names[i]), PART * sizeof(double)) == 0, told);
+        ll_bundle_free(whole);
+        ll_bundle_free(some);
+    }
+    ll_dataset_free(part);
+    ll_ensemble_free(e);
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
 /* f16 features give the answers of the same numbers in f32. */
 static void test_half(void **state) {
     (void)state;
@@ -297,7 +332,7 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_row_by_row), cmocka_unit_test(test_blocks_and_threads), cmocka_unit_test(test_half),
+        cmocka_unit_test(test_row_by_row), cmocka_unit_test(test_blocks_and_threads), cmocka_unit_test(test_half), cmocka_unit_test(test_row_offset),
         cmocka_unit_test(test_reentrant),  cmocka_unit_test(test_refusals),           cmocka_unit_test(test_memory),
         cmocka_unit_test(test_no_allocation_per_row), cmocka_unit_test(test_cancel),
     };
