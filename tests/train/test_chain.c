@@ -187,6 +187,26 @@ static void test_divergence(void **state) {
     json_decref(root);
 }
 
+/* The limit is 2 ln K above the first epoch's mean NLL: an epoch just below it passes, just above it stops. */
+static void test_divergence_limit(void **state) {
+    (void)state;
+    json_t *root = fixture_read("trajectory");
+    trial t;
+    trial_init(&t, json_array_get(fixture_get(root, "cases"), 0));
+    CHECK_OK(t.ctx, lli_chain_run(t.ctx, t.chain, 4));
+    lli_chain_state end = t.chain->state;
+    CHECK_NEAR(end.epoch_nll, 0, 0);
+    assert_true(end.first_nll > 0.1 && end.first_nll < 10);
+    for (int above = 0; above < 2; above++) {
+        /* the first epoch again, held against another "first one" */
+        lli_chain_start(t.chain, &t.options, t.start);
+        t.chain->state.first_nll = end.first_nll - 2 * log((double)t.K) + (above ? -1e-9 : 1e-9);
+        assert_int_equal(lli_chain_run(t.ctx, t.chain, 4), above ? LL_ERR_DIVERGED : LL_OK);
+    }
+    trial_free(&t);
+    json_decref(root);
+}
+
 static void test_cancel_and_memory(void **state) {
     (void)state;
     json_t *root = fixture_read("trajectory");
@@ -218,6 +238,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trajectory), cmocka_unit_test(test_pieces),     cmocka_unit_test(test_padding),
         cmocka_unit_test(test_schedule),   cmocka_unit_test(test_divergence), cmocka_unit_test(test_cancel_and_memory),
+        cmocka_unit_test(test_divergence_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
