@@ -20,7 +20,7 @@ static ll_status parse(ll_context *ctx, sample_reader *reader, const void *bytes
     volatile double sum = 0;
     for (int64_t i = 0; status == LL_OK && i < bundle->count; i++)
         for (int64_t k = 0; k < lli_array_count(&bundle->items[i].array); k++)
-            sum += lli_array_real(&bundle->items[i].array, k);
+            sum = sum + lli_array_real(&bundle->items[i].array, k);
     if (status != LL_OK)
         assert_true(ctx->message[0] != 0);
     ll_bundle_free(bundle);
