@@ -21,8 +21,8 @@ typedef struct head {
     float *theta, *z, *g, *features;
     uint16_t *halves;
     int64_t *rows;
-    int32_t *labels, *top;
-    double *gradient, *r, *entropy;
+    int32_t *labels;
+    double *gradient;
     const lli_kernels *kernels;
     lli_update update;
     lli_mask mask;
@@ -126,10 +126,6 @@ static void mask_tenth(head *h) {
 static void normals(head *h) {
     h->kernels->normals(h->z, h->update.stream, 0, h->n * h->ld);
 }
-static void softmax(head *h) {
-    h->kernels->softmax(h->r, h->top, h->entropy, h->g, h->n, h->K, h->ldk);
-}
-
 static void *block(int64_t count, size_t size) {
     void *p = aligned_alloc(64, ((size_t)count * size + 127) / 64 * 64);
     if (!p)
@@ -155,10 +151,7 @@ static head head_new(int64_t n, int64_t D, int64_t K) {
     h.halves = block(h.N * D, sizeof *h.halves);
     h.rows = block(h.N, sizeof *h.rows);
     h.labels = block(n, sizeof *h.labels);
-    h.top = block(n, sizeof *h.top);
     h.gradient = block(K * h.ld, sizeof *h.gradient);
-    h.r = block(n * K, sizeof *h.r);
-    h.entropy = block(n, sizeof *h.entropy);
     h.update = (lli_update){1, 1e-6f, 0, lli_rng_stream(1, LLI_PURPOSE_TEST, 0, 0)};
     h.mask.stream = h.update.stream;
     for (int64_t i = 0; i < h.N; i++)
@@ -170,7 +163,7 @@ static head head_new(int64_t n, int64_t D, int64_t K) {
 }
 
 static void head_free(head *h) {
-    void *all[] = {h->theta, h->z, h->g, h->features, h->halves, h->rows, h->labels, h->top, h->gradient, h->r, h->entropy};
+    void *all[] = {h->theta, h->z, h->g, h->features, h->halves, h->rows, h->labels, h->gradient};
     for (size_t i = 0; i < LLI_COUNT(all); i++)
         free(all[i]);
 }
@@ -198,7 +191,7 @@ static void report(head *h) {
     printf(" normals %.2f ns", 1e9 * timed(normals, h) / elements);
     printf("  mask .5 %.2f .1 %.2f ns", 1e9 * timed(mask_half, h) / elements, 1e9 * timed(mask_tenth, h) / elements);
     fill(h);
-    printf("  residual %.2f softmax %.2f ns/class", 1e9 * timed(residual, h) / classes, 1e9 * timed(softmax, h) / classes);
+    printf("  residual %.2f ns/class", 1e9 * timed(residual, h) / classes);
     printf("  gather f32 %.2f f16 %.2f ns\n", 1e9 * timed(gather, h) / elements, 1e9 * timed(gather_half, h) / elements);
 }
 

@@ -18,6 +18,7 @@
 #include "base/rng.h"
 #include "base/rows.h"
 #include "base/status.h"
+#include "kernels/tally.h"
 
 /* One step of sgd or sgld: theta <- shrink * theta - scale * sum_i g_i z_i' + noise * xi. */
 typedef struct lli_update {
@@ -48,6 +49,17 @@ typedef struct lli_batch {
     int64_t next_n;
     bool ready;            /* these rows were `next` in the last call with this work: what it brought may be used */
 } lli_batch;
+
+/* Members to predict with: stored heads, or passes of one head under masks. */
+typedef struct lli_members {
+    const float *W;       /* [count,K,D]; with masks [K,D] */
+    const float *b;       /* [count,K]; with masks [K] */
+    const double *weight; /* [count] */
+    int64_t count;        /* up to LLI_TALLY_CHUNK */
+    const lli_mask *mask; /* of the first pass, the next ones have the steps after it; NULL: no masks */
+    int64_t row;          /* index of the first row, for the masks */
+    const int32_t *truth; /* [n] for the scores of p_hat after each member; NULL: none */
+} lli_members;
 
 typedef struct lli_kernels {
     const char *name;
@@ -82,10 +94,12 @@ typedef struct lli_kernels {
     /* Standard normals number first .. first+count-1 of the stream (Box-Muller on the four lanes of a block). */
     void (*normals)(float *out, lli_stream stream, int64_t first, int64_t count);
 
-    /* Softmax of each row in f64, kept accurate near 1: r[i,k] = p_k - 1{k = top_i}, so that r of the top class is minus the sum of the
-     * other probabilities, the tail. top = argmax, lowest index on ties. entropy[i] in nats. */
-    void (*softmax)(double *r, /* [n,K] */ int32_t *top, /* [n] */ double *entropy, /* [n] */ const float *logits, /* [n,ldk] */ int64_t n, int64_t K,
-                    int64_t ldk);
+    /* Prediction: t->panels = rows first .. first+n-1 of features [N,D], times scale (that of the masks, else 1). */
+    void (*panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
+    /* Adds members to the sums. Everything about a row depends on that row and the members alone. */
+    void (*predict)(lli_tally *t, const lli_members *m);
+    /* label, most, second and mixed from the sums. */
+    void (*finish)(lli_tally *t);
 
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;

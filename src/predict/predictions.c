@@ -72,20 +72,20 @@ static ll_status check_row(ll_context *ctx, const double *row, int64_t K, bool l
 }
 
 /* r, top and entropy of a row of probabilities as given: r = p. */
-static void row_of_probs(double *r, int32_t *top, double *entropy, const double *row, int64_t K) {
+static void row_of_probs(double *r, int64_t *top, double *entropy, const double *row, int64_t K) {
     *top = 0;
     *entropy = 0;
     for (int64_t k = 0; k < K; k++) {
         r[k] = row[k];
         if (row[k] > row[*top])
-            *top = (int32_t)k;
+            *top = k;
         if (row[k] > 0)
             *entropy -= row[k] * log(row[k]);
     }
 }
 
-/* The same for logits in f64, carried from 1: see kernels.h, softmax. */
-static void row_of_logits(double *r, int32_t *top, double *entropy, const double *row, int64_t K) {
+/* The same for logits, carried from 1: r of the top class is minus the sum of the others. */
+static void row_of_logits(double *r, int64_t *top, double *entropy, const double *row, int64_t K) {
     int64_t best = 0;
     for (int64_t k = 1; k < K; k++)
         if (row[k] > row[best])
@@ -101,7 +101,7 @@ static void row_of_logits(double *r, int32_t *top, double *entropy, const double
             h -= r[k] > 0 ? r[k] * log(r[k]) : 0;
         }
     r[best] = -tail;
-    *top = (int32_t)best;
+    *top = best;
     *entropy = h;
 }
 
@@ -123,16 +123,17 @@ static ll_status shape_of(ll_context *ctx, shape *out, const ll_array *outputs) 
 }
 
 static ll_status run_row(ll_context *ctx, ll_prediction *out, lli_moments *m, double *row, double *r, const ll_array *outputs, shape sh, bool logits, int64_t i) {
-    lli_moments_clear(m, 1);
+    lli_moments_clear(m);
     for (int64_t s = 0; s < sh.S; s++) {
-        int32_t top;
+        int64_t top;
         double entropy;
         lli_array_to_f64(row, outputs, (s * sh.N + i) * sh.K, sh.K);
         LLI_TRY(check_row(ctx, row, sh.K, logits, s, i));
         (logits ? row_of_logits : row_of_probs)(r, &top, &entropy, row, sh.K);
-        lli_moments_add(m, 1, r, &top, &entropy, 1);
+        lli_moments_add(m, r, top, entropy);
     }
-    lli_moments_finish(out, i, m, 1);
+    lli_verdict verdict = lli_moments_verdict(m);
+    lli_verdict_write(out, i, &verdict);
     return LL_OK;
 }
 
@@ -140,7 +141,7 @@ static ll_status fill(ll_context *ctx, ll_predictions *p, const ll_array *output
     lli_moments m = {0};
     double *row = NULL, *r = NULL;
     ll_status status;
-    LLI_DO(lli_moments_init(ctx, &m, 1, sh.K, logits));
+    LLI_DO(lli_moments_init(ctx, &m, sh.K, logits));
     LLI_DO(lli_memory_new(ctx, &row, sh.K, sizeof(double)));
     LLI_DO(lli_memory_new(ctx, &r, sh.K, sizeof(double)));
     LLI_DO(lli_memory_new(ctx, &p->vote, sh.N, sizeof(int32_t)));
@@ -159,7 +160,7 @@ static ll_status fill(ll_context *ctx, ll_predictions *p, const ll_array *output
         LLI_DO(lli_cancel_check(ctx));
         LLI_DO(run_row(ctx, &out, &m, row, r, outputs, sh, logits, i));
         for (int64_t k = 0; k < sh.K; k++)
-            p->probs[i * sh.K + k] = lli_moments_mean(&m, 0, k);
+            p->probs[i * sh.K + k] = lli_moments_mean(&m, k);
         lli_progress(ctx, "reading outputs", (double)(i + 1), (double)sh.N);
     }
     p->view.vote = p->vote;

@@ -10,8 +10,10 @@
 /* Running scores are summed within tiles of this many rows, then tile by tile. */
 enum { LLI_PREDICT_TILE = 32 };
 
-/* Rows first..first+n-1 of a source that is known to be finite; `row` keys the masks of the first one. */
-ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row) LL_CHECK_RESULT;
+/* Rows first..first+n-1 of a source that is known to be finite; `row` keys the masks of the first one. With `apart` the running arrays of
+ * out are [tiles,S] instead of [S]. */
+ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row,
+                                 bool apart) LL_CHECK_RESULT;
 
 /* What a stream hands on: predictions of rows first..first+n-1, in order. */
 typedef ll_status lli_predict_emit(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block);

@@ -59,46 +59,23 @@ static int64_t rows_of(const stream *st, int64_t index) {
     return LLI_MIN(st->rows, st->data->rows.N - index * st->rows);
 }
 
-/* The part of a prediction that starts at row `at` of the block. */
-static ll_prediction slice(const block *b, const stream *st, int64_t at, int64_t first) {
-    ll_prediction out = b->out;
-    int64_t K = st->ensemble->plan.K, S = st->ensemble->plan.S;
-    out.label += at;
-    out.vote += at;
-    out.sr_tail += at;
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        out.confidence[c] += at;
-    if (out.probs)
-        out.probs += at * K;
-    if (st->request->running) {
-        int64_t tile = at / LLI_PREDICT_TILE;
-        out.running_nll = b->tile_nll + tile * S;
-        out.running_brier = b->tile_brier + tile * S;
-        out.running_correct = b->tile_correct + tile * S;
-        out.truth = st->data->labels + first + at;
-    }
-    return out;
-}
-
 static ll_status run_block(ll_context *ctx, void *arg, int64_t task, int worker) {
     stream *st = arg;
     block *b = &st->blocks[task];
     int64_t S = st->ensemble->plan.S, index = st->first_block + task, first = index * st->rows, n = rows_of(st, index);
-    ll_predictor *predictor = st->predictors[worker];
+    ll_prediction out = b->out;
     if (st->request->running) {
         memset(b->tile_nll, 0, (size_t)(st->tiles * S) * sizeof(double));
         memset(b->tile_brier, 0, (size_t)(st->tiles * S) * sizeof(double));
         memset(b->tile_correct, 0, (size_t)(st->tiles * S) * sizeof(int64_t));
+        out.running_nll = b->tile_nll;
+        out.running_brier = b->tile_brier;
+        out.running_correct = b->tile_correct;
+        out.truth = st->data->labels + first;
     }
-    /* With running scores one tile at a time, so that each tile's sums stay apart. */
-    int64_t step = st->request->running ? LLI_PREDICT_TILE : n;
-    for (int64_t at = 0; at < n; at += step) {
-        int64_t count = LLI_MIN(step, n - at);
-        ll_prediction out = slice(b, st, at, first);
-        ll_status status = lli_predictor_run_rows(&out, predictor, &st->data->rows, first + at, count, first + at + st->request->row_offset);
-        if (status != LL_OK)
-            return lli_fail(ctx, status, "interrupted");
-    }
+    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, first, n, first + st->request->row_offset, true);
+    if (status != LL_OK)
+        return lli_fail(ctx, status, "interrupted");
     lli_meter_add(ctx, &st->meter, n);
     return LL_OK;
 }
@@ -119,7 +96,7 @@ static ll_status run_members(ll_context *ctx, void *arg, int64_t task, int worke
     stream *st = arg;
     int64_t S = st->ensemble->plan.S, row = st->request->rows[task];
     ll_prediction out = {.member_pmax = st->totals->member_pmax + task * S, .member_label = st->totals->member_label + task * S};
-    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, row, 1, row + st->request->row_offset);
+    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, row, 1, row + st->request->row_offset, false);
     return status == LL_OK ? LL_OK : lli_fail(ctx, status, "interrupted");
 }
 

@@ -24,32 +24,35 @@ static double ulps_d(double found, long double exact) {
 
 static void exp_within_two_ulps(void **state) {
     (void)state;
-    double worst = 0, worst_d = 0;
+    double worst = 0, worst_scaled = 0;
     for (int i = 0; i <= 2000000; i++) {
-        float x = -87.0f * (float)i / 2000000.0f;
+        float x = -87.0f * (float)i / 2000000.0f, y = -150.0f * (float)i / 2000000.0f;
         worst = fmax(worst, ulps_f(exp_f(all(x))[0], exp((double)x)));
-        double y = -708.0 * i / 2000000.0;
-        worst_d = fmax(worst_d, ulps_d(exp_d(all_d(y))[0], expl((long double)y)));
+        worst_scaled = fmax(worst_scaled, ulps_f(exp_times(all(y), 100)[0], ldexp(exp((double)y), 100)));
     }
-    print_message("# exp_f %.2f ulp, exp_d %.2f ulp\n", worst, worst_d);
-    assert_true(worst < 2 && worst_d < 2);
+    print_message("# exp_f %.2f ulp, scaled %.2f ulp\n", worst, worst_scaled);
+    assert_true(worst < 2 && worst_scaled < 2);
     assert_true(exp_f(all(0))[0] == 1 && exp_f(all(-87.1f))[0] == 0 && exp_f(all(-INFINITY))[0] == 0 && isnan(exp_f(all(NAN))[0]));
+    assert_true(exp_times(all(0), 100)[0] == 0x1p100f);
 }
 
 static void log_within_its_bounds(void **state) {
     (void)state;
-    double worst = 0, worst_d = 0;
+    double worst = 0, worst_d = 0, worst_1p = 0;
     for (int i = 0; i < 1000000; i++) {
         float x = (float)exp(check_uniform(1, i) * 40 - 20);
         if (fabsf(x - 1) > 1e-7f)
             worst = fmax(worst, ulps_f(log_f(all(x))[0], log((double)x)));
-        double y = exp(check_uniform(2, i) * 60 - 50);
-        worst_d = fmax(worst_d, ulps_d(log1p_d(all_d(y))[0], log1pl((long double)y)));
+        double y = exp(check_uniform(2, i) * 60 - 50), z = i % 2 ? exp(check_uniform(3, i) * 1200 - 600) : 0.5 + check_uniform(3, i);
+        worst_1p = fmax(worst_1p, ulps_d(log1p_d(all_d(y))[0], log1pl((long double)y)));
+        worst_d = fmax(worst_d, ulps_d(log_d(all_d(z))[0], logl((long double)z)));
     }
-    print_message("# log_f %.2f ulp, log1p_d %.2f ulp\n", worst, worst_d);
-    assert_true(worst < 3 && worst_d < 3);
-    assert_true(log_f(all(1))[0] == 0 && log1p_d(all_d(0))[0] == 0);
+    print_message("# log_f %.2f ulp, log_d %.2f ulp, log1p_d %.2f ulp\n", worst, worst_d, worst_1p);
+    assert_true(worst < 3 && worst_d < 3 && worst_1p < 3);
+    assert_true(log_f(all(1))[0] == 0 && log1p_d(all_d(0))[0] == 0 && log_d(all_d(1))[0] == 0);
     assert_true(log1p_d(all_d(1e-300))[0] == 1e-300);
+    CHECK_NEAR(log1p_d(all_d(1e200))[0], log1p(1e200), 1e-12);
+    CHECK_NEAR(log_d(all_d(1e-300))[0], log(1e-300), 1e-12);
 }
 
 static void sine_and_cosine(void **state) {

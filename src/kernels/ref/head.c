@@ -5,6 +5,7 @@
 
 #include "base/half.h"
 #include "kernels/levels.h"
+#include "kernels/ref/ref.h"
 
 static void gather(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld) {
     for (int64_t i = 0; i < n; i++) {
@@ -21,22 +22,24 @@ static void gather(float *z, const void *features, bool half, const int64_t *row
     }
 }
 
+bool lli_ref_dropped(const lli_mask *m, int64_t row, int64_t unit, int64_t D) {
+    uint64_t bit = (uint64_t)(row * lli_mask_span(D) + unit);
+    uint32_t number = 0;
+    for (uint64_t plane = 0; plane < 16; plane++) {
+        lli_philox bits = lli_rng_block(m->stream, (bit / 128 * 16 + plane) | (uint64_t)m->layer << 56);
+        number = number << 1 | (bits.lane[bit % 128 / 32] >> (bit % 32) & 1u);
+    }
+    return number < m->drop16;
+}
+
 static void mask(float *out, const float *z, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld) {
     float scale = 65536.0f / (float)(65536 - m->drop16);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < ld; j++) {
-            if (j >= D) {
-                out[i * ld + j] = z[i * ld + j];
-                continue;
-            }
-            uint32_t number = 0;
-            uint64_t bit = (uint64_t)((first + i) * lli_mask_span(D) + j);
-            for (uint64_t plane = 0; plane < 16; plane++) {
-                lli_philox bits = lli_rng_block(m->stream, (bit / 128 * 16 + plane) | (uint64_t)m->layer << 56);
-                number = number << 1 | (bits.lane[bit % 128 / 32] >> (bit % 32) & 1u);
-            }
-            out[i * ld + j] = number < m->drop16 ? 0 : z[i * ld + j] * scale;
-        }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < D; j++)
+            out[i * ld + j] = lli_ref_dropped(m, first + i, j, D) ? 0 : z[i * ld + j] * scale;
+        for (int64_t j = D; j < ld; j++)
+            out[i * ld + j] = z[i * ld + j];
+    }
 }
 
 static void logits(float *out, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
@@ -104,32 +107,6 @@ static void gradient(double *out, const float *g, const float *z, int64_t n, int
         }
 }
 
-static void softmax(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk) {
-    for (int64_t i = 0; i < n; i++) {
-        const float *row = logits + i * ldk;
-        double *out = r + i * K;
-        int64_t best = 0;
-        for (int64_t k = 1; k < K; k++)
-            if (row[k] > row[best])
-                best = k;
-        double others = 0;
-        for (int64_t k = 0; k < K; k++)
-            if (k != best)
-                others += out[k] = exp((double)row[k] - (double)row[best]);
-        double total = 1 + others, tail = others / total, h = -(1 - tail) * log1p(-tail);
-        for (int64_t k = 0; k < K; k++) {
-            if (k == best)
-                continue;
-            out[k] /= total;
-            if (out[k] > 0)
-                h -= out[k] * log(out[k]);
-        }
-        out[best] = -tail;
-        top[i] = (int32_t)best;
-        entropy[i] = h;
-    }
-}
-
 static int64_t step_floats(int64_t B, int64_t D, int64_t K) {
     return B * (lli_kernels_stride(D) + lli_kernels_stride_classes(K));
 }
@@ -157,5 +134,7 @@ const lli_kernels lli_kernels_ref = {
     .update = update,
     .gradient = gradient,
     .normals = normals,
-    .softmax = softmax,
+    .panels = lli_ref_panels,
+    .predict = lli_ref_predict,
+    .finish = lli_ref_finish,
 };

@@ -7,8 +7,8 @@
 
 /* exp x = 2^n exp r, n = round(x / ln 2), |r| <= ln 2 / 2. With 1.5 * 2^23 added, the last bits of a float are n.
  * exp r = 1 + r + r^2 q(r), q interpolates at Chebyshev nodes: degree 6 in all, relative error 1e-8 before rounding.
- * For x <= 0: within 2 ulp down to -87, exactly 0 below. NaN stays NaN. */
-INLINE vf exp_f(vf x) {
+ * 2^power exp x, within 2 ulp as long as 2^(n + power) is a normal number. NaN stays NaN. */
+INLINE vf exp_times(vf x, const int power) {
     const vf magic = all(0x1.8p23f);
     vf shifted = fma_f(x, all(0x1.715476p+0f), magic), n = shifted - magic;
     vf r = fma_f(n, all(-0x1.62e4p-1f), x); /* ln 2 in two parts: n times the first is exact */
@@ -19,27 +19,12 @@ INLINE vf exp_f(vf x) {
     q = fma_f(q, r, all(0x1.5554dep-3f));
     q = fma_f(q, r, all(0.5f));
     vf p = fma_f(q, r * r, r) + 1.0f;
-    vf power = (vf)(((vi)shifted + 127) << 23);
-    return (vf)((vi)(p * power) & ~(x < all(-87.0f)));
+    return p * (vf)(((vi)shifted + (127 + power)) << 23);
 }
 
-/* The same in f64, degree 11: relative error 2e-17 before rounding. For x in [-708, 0]: within 2 ulp. */
-INLINE vd exp_d(vd x) {
-    const vd magic = all_d(0x1.8p52);
-    vd shifted = fma_d(x, all_d(0x1.71547652b82fep+0), magic), n = shifted - magic;
-    vd r = fma_d(n, all_d(-0x1.62e42fefap-1), x);
-    r = fma_d(n, all_d(-0x1.cf79abc9e3b3ap-40), r);
-    vd r2 = r * r, even = all_d(0x1.28917c89a43a7p-22), odd = all_d(0x1.af389ecfc4b9cp-26); /* two short chains instead of a long one */
-    even = fma_d(even, r2, all_d(0x1.a019b9149a41cp-16));
-    odd = fma_d(odd, r2, all_d(0x1.71de0db2f6b19p-19));
-    even = fma_d(even, r2, all_d(0x1.6c16c17889ef1p-10));
-    odd = fma_d(odd, r2, all_d(0x1.a01a01a7c2efep-13));
-    even = fma_d(even, r2, all_d(0x1.5555555553d68p-5));
-    odd = fma_d(odd, r2, all_d(0x1.11111111109b5p-7));
-    even = fma_d(even, r2, all_d(0.5));
-    odd = fma_d(odd, r2, all_d(0x1.5555555555556p-3));
-    vd p = fma_d(fma_d(odd, r, even), r2, r) + 1.0;
-    return p * (vd)(((vl)shifted + 1023) << 52);
+/* For x <= 0: within 2 ulp down to -87, exactly 0 below. */
+INLINE vf exp_f(vf x) {
+    return (vf)((vi)exp_times(x, 0) & ~(x < all(-87.0f)));
 }
 
 /* log(1 + f) = 2 artanh s, s = f / (2 + f): for f in [sqrt 1/2 - 1, sqrt 2 - 1], s^2 < .0295 and five terms leave 2e-9.
@@ -66,19 +51,34 @@ INLINE vf log_f(vf x) {
     return fma_f(e, all(0x1.62e43p-1f), log1p_reduced_f(f));
 }
 
-/* log(1 + x) for 0 <= x < 2^52, within 3 ulp. With u = 1 + x = 2^e m rounded, c = what the rounding lost, relative to u. */
+/* The same in f64, ten terms: 2e-17 before rounding. */
+INLINE vd log1p_reduced_d(vd f) {
+    vd s = f / (f + 2.0), s2 = s * s, q = all_d(2.0 / 21);
+    UNROLL
+    for (int i = 19; i >= 3; i -= 2)
+        q = fma_d(q, s2, all_d(2.0 / i));
+    return fma_d(q * s2, s, s + s);
+}
+
+/* An exponent as a double. */
+INLINE vd exponent_d(vq e) {
+    return (vd)(e + (vq)all_d(0x1.8p52)) - 0x1.8p52;
+}
+
+/* log(1 + x) for finite x >= 0, within 3 ulp. With u = 1 + x = 2^e m rounded, c = what the rounding lost, relative to u. */
 INLINE vd log1p_d(vd x) {
     vd u = 1.0 + x, c = (x - (u - 1.0)) / u;
     vq bits = (vq)u, e = (bits - 0x3fe6a09e667f3bcd) >> 52;
     vl direct = u < all_d(0x1.6a09e667f3bcdp+0); /* e = 0: then f = x, unrounded */
     vd f = keep_d(direct, x) + keep_d(~direct, (vd)(bits - (e << 52)) - 1.0);
-    c = keep_d(~direct, c);
-    vd s = f / (f + 2.0), s2 = s * s, q = all_d(2.0 / 21);
-    UNROLL
-    for (int i = 19; i >= 3; i -= 2)
-        q = fma_d(q, s2, all_d(2.0 / i));
-    vd n = (vd)(e + (vq)all_d(0x1.8p52)) - 0x1.8p52; /* e as a double */
-    return fma_d(n, all_d(0x1.62e42fefa39efp-1), c + fma_d(q * s2, s, s + s));
+    return fma_d(exponent_d(e), all_d(0x1.62e42fefa39efp-1), keep_d(~direct, c) + log1p_reduced_d(f));
+}
+
+/* log x for normal x > 0, within 3 ulp of the largest of log x, log 2 and x - 1 near 1. */
+INLINE vd log_d(vd x) {
+    vq bits = (vq)x, e = bits - 0x3fe6a09e667f3bcd;
+    e = (e >> 52) | ((vq){0} - (e >> 63)) << 12; /* an arithmetic shift, which has no instruction */
+    return fma_d(exponent_d(e), all_d(0x1.62e42fefa39efp-1), log1p_reduced_d((vd)(bits - (e << 52)) - 1.0));
 }
 
 /* sin and cos of x, |x| <= pi / 4: Taylor, absolute error 1e-7. */

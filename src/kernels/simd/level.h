@@ -20,7 +20,14 @@ void LEVEL(update)(float *theta, const float *g, const float *z, const lli_updat
                    int64_t ldk);
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
-void LEVEL(softmax)(double *r, int32_t *top, double *entropy, const float *logits, int64_t n, int64_t K, int64_t ldk);
+void LEVEL(panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
+void LEVEL(predict)(lli_tally *t, const lli_members *m);
+void LEVEL(finish)(lli_tally *t);
+
+/* The second half of predict: logits in t->odds -> softmax, and the sums. */
+void LEVEL(tally)(lli_tally *t, const lli_members *m);
+/* With the truth: scores after member `member` of the chunk, for the rows of group g. Adds the member to t->shift on the way. */
+void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double weight, int64_t g);
 
 extern const struct lli_large LEVEL(large);
 

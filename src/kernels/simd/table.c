@@ -17,6 +17,8 @@ const lli_kernels LEVEL(kernels) = {
     .update = LEVEL(update),
     .gradient = LEVEL(gradient),
     .normals = LEVEL(normals),
-    .softmax = LEVEL(softmax),
+    .panels = LEVEL(panels),
+    .predict = LEVEL(predict),
+    .finish = LEVEL(finish),
     .large = &LEVEL(large),
 };

@@ -65,6 +65,14 @@ INLINE vd load_widened(const float *x) {
 #endif
 }
 
+/* The 2 H doubles as floats. */
+INLINE void store_narrowed(float *x, vd low, vd high) {
+    for (int i = 0; i < H; i++) {
+        x[i] = (float)low[i];
+        x[H + i] = (float)high[i];
+    }
+}
+
 INLINE void store4(float *x, v4 v) {
     *(v4_memory *)x = (v4_memory)v;
 }
@@ -151,6 +159,23 @@ INLINE vf larger(vf a, vf b) {
 #endif
 }
 
+/* The less and the larger of two vectors of integers. */
+#if LLI_BYTES == 32
+#define INTEGER_EXTREME(name, intrinsic, type, sign)                    \
+    INLINE vi name(vi a, vi b) {                                        \
+        return (vi)intrinsic((__m256i)a, (__m256i)b);                   \
+    }
+#else
+#define INTEGER_EXTREME(name, intrinsic, type, sign)                    \
+    INLINE vi name(vi a, vi b) {                                        \
+        return (vi)choose((vi)((type)a sign (type)b), (vf)a, (vf)b);    \
+    }
+#endif
+INTEGER_EXTREME(least_unsigned, _mm256_min_epu32, vu, <)
+INTEGER_EXTREME(most_unsigned, _mm256_max_epu32, vu, >)
+INTEGER_EXTREME(least_signed, _mm256_min_epi32, vi, <)
+INTEGER_EXTREME(most_signed, _mm256_max_epi32, vi, >)
+
 INLINE vd larger_d(vd a, vd b) {
 #if LLI_BYTES == 32
     return (vd)_mm256_max_pd((__m256d)a, (__m256d)b);
@@ -213,21 +238,6 @@ INLINE void transpose(vf x[W]) {
 #endif
 }
 
-INLINE void transpose_d(vd x[H]) {
-#if LLI_BYTES == 32
-    vd p = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6), q = __builtin_shufflevector(x[2], x[3], 0, 4, 2, 6);
-    vd r = __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7), s = __builtin_shufflevector(x[2], x[3], 1, 5, 3, 7);
-    x[0] = __builtin_shufflevector(p, q, 0, 1, 4, 5);
-    x[1] = __builtin_shufflevector(r, s, 0, 1, 4, 5);
-    x[2] = __builtin_shufflevector(p, q, 2, 3, 6, 7);
-    x[3] = __builtin_shufflevector(r, s, 2, 3, 6, 7);
-#else
-    vd p = __builtin_shufflevector(x[0], x[1], 0, 2);
-    x[1] = __builtin_shufflevector(x[0], x[1], 1, 3);
-    x[0] = p;
-#endif
-}
-
 INLINE float largest_lane(vf x) {
 #if LLI_BYTES == 32
     x = larger(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
@@ -238,22 +248,6 @@ INLINE float largest_lane(vf x) {
     x = larger(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
 #endif
     return x[0];
-}
-
-INLINE int32_t smallest_lane(vi x) {
-    int32_t least = x[0];
-    UNROLL
-    for (int lane = 1; lane < W; lane++)
-        least = x[lane] < least ? x[lane] : least;
-    return least;
-}
-
-INLINE double sum_lanes_d(vd x) {
-#if LLI_BYTES == 32
-    return (x[0] + x[2]) + (x[1] + x[3]);
-#else
-    return x[0] + x[1];
-#endif
 }
 
 #endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What the plain kernels share. */
+#ifndef LLI_KERNELS_REF_REF_H
+#define LLI_KERNELS_REF_REF_H
+
+#include "kernels/kernels.h"
+
+bool lli_ref_dropped(const lli_mask *m, int64_t row, int64_t unit, int64_t D);
+void lli_ref_panels(lli_tally *t, const void *features, bool half, int64_t first, float scale);
+void lli_ref_predict(lli_tally *t, const lli_members *m);
+void lli_ref_finish(lli_tally *t);
+
+#endif

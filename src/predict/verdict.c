@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* From a verdict to the confidences. */
+#include "predict/verdict.h"
+
+#include <math.h>
+
+static double confidence(const lli_verdict *v, ll_confidence c) {
+    if (v->members == 1 && ll_confidence_needs_members(c))
+        return NAN;
+    /* 0 - x, so that no uncertainty is 0 and not -0 */
+    switch (c) {
+    case LL_CONFIDENCE_SR: return v->most;
+    case LL_CONFIDENCE_STD: return 0 - v->spread;
+    case LL_CONFIDENCE_HQ: return 0 - v->vote_entropy;
+    case LL_CONFIDENCE_MAXMIN: return 0 - v->range;
+    case LL_CONFIDENCE_ENTROPY: return 0 - v->mixed;
+    case LL_CONFIDENCE_MI: return 0 - fmax(v->mixed - v->member_entropy, 0);
+    case LL_CONFIDENCE_MARGIN: return fmax(v->most - v->second, 0);
+    case LL_CONFIDENCE_COUNT: break;
+    }
+    return NAN;
+}
+
+void lli_verdict_write(ll_prediction *out, int64_t at, const lli_verdict *v) {
+    if (out->label)
+        out->label[at] = (int32_t)v->label;
+    if (out->vote)
+        out->vote[at] = (int32_t)v->vote;
+    if (out->sr_tail)
+        out->sr_tail[at] = v->tail;
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        if (out->confidence[c])
+            out->confidence[c][at] = confidence(v, (ll_confidence)c);
+}
