@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* lastlayer compare: all methods side by side. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "args.h"
 #include "inputs.h"
@@ -25,6 +28,10 @@ static const ll_option test_table[] = {
      .help = "the share of errors allowed by the suggested threshold"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the numbers do not depend on it"},
+    {.name = "predictions", .type = LL_OPTION_TEXT, .offset = AT(options.predictions), .arg = "FOLDER",
+     .help = "also write the predictions of each method, FOLDER/METHOD.npz, for lastlayer report"},
+    {.name = "members", .type = LL_OPTION_TEXT, .offset = AT(options.members), .arg = "ROWS", .standard = "none",
+     .help = "test rows like 0,5,10:20 whose answers these files keep member by member"},
     {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print JSON"},
     {.name = "markdown", .type = LL_OPTION_FLAG, .offset = AT(markdown), .help = "print a Markdown table"},
 };
@@ -49,6 +56,10 @@ static ll_status check(const compare_args *args) {
         status = inputs_require("--test-features", args->test_features, example);
     if (status == LL_OK && args->json && args->markdown)
         status = complain(LL_ERR_USAGE, "--json and --markdown exclude each other");
+    if (status == LL_OK && args->options.members && !args->options.predictions)
+        status = complain(LL_ERR_USAGE, "--members belongs to --predictions, which is missing");
+    if (status == LL_OK && args->options.predictions && mkdir(args->options.predictions, 0777) != 0 && errno != EEXIST)
+        status = complain(LL_ERR_WRITE, "the folder %s cannot be made: %s", args->options.predictions, strerror(errno));
     return status;
 }
 
@@ -97,6 +108,8 @@ static const char *const examples[] = {
     "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy",
     "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
     "--head head.npz --samples 20 --markdown",
+    "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
+    "--samples 10 --predictions predictions",
     NULL,
 };
 

@@ -18,12 +18,22 @@ typedef struct report_args {
 #define AT(member) offsetof(report_args, member)
 
 static const ll_option data_table[] = {
-    {.name = "probs", .type = LL_OPTION_TEXT, .offset = AT(probs), .arg = "FILE",
+    {.name = "probs",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(probs),
+     .arg = "FILE",
      .help = "instead of PREDICTIONS: probabilities of any classifier, [N,K], or of members, [S,N,K]"},
     {.name = "logits", .type = LL_OPTION_TEXT, .offset = AT(logits), .arg = "FILE", .help = "the same before the softmax"},
-    {.name = "ood", .type = LL_OPTION_TEXT, .offset = AT(ood), .arg = "FILES",
+    {.name = "ood",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(ood),
+     .arg = "FILES",
      .help = "the same kind of file for out-of-distribution points: one per prediction, separated by commas, or one for all"},
-    {.name = "names", .type = LL_OPTION_TEXT, .offset = AT(names), .arg = "NAMES", .standard = "the methods",
+    {.name = "names",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(names),
+     .arg = "NAMES",
+     .standard = "the methods",
      .help = "what the files are called on the page, separated by commas"},
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE", .help = "the page to write, .html"},
 };
@@ -61,17 +71,30 @@ static ll_status split(list *out, const char *flag, const char *text, size_t inp
             *p++ = 0;
     }
     if (out->count != inputs && !(one_for_all && out->count == 1))
-        return complain(LL_ERR_USAGE, "--%s has %zu entries; expected %zu, one per file", flag, out->count, inputs);
+        return complain(LL_ERR_USAGE, "--%s has %zu entries; expected %zu, one per method", flag, out->count, inputs);
     return LL_OK;
+}
+
+/* predict writes .npz or .csv, fit writes .safetensors. */
+static bool is_ensemble(const char *file) {
+    static const char ending[] = ".safetensors";
+    size_t length = strlen(file), tail = sizeof ending - 1;
+    return length > tail && strcmp(file + length - tail, ending) == 0;
 }
 
 /* The command line as one would type it again. */
 static char *command_line(const report_args *args, const parsed *typed) {
     const struct {
         const char *flag, *value;
-    } flags[] = {{"--probs", args->probs},          {"--logits", args->logits},         {"--labels", args->options.labels},
-                 {"--ood", args->ood},              {"--names", args->names},           {"--title", args->options.title},
-                 {"--class-names", args->options.class_names}, {"--images", args->options.images}, {"-o", args->output}};
+    } flags[] = {{"--probs", args->probs},
+                 {"--logits", args->logits},
+                 {"--labels", args->options.labels},
+                 {"--ood", args->ood},
+                 {"--names", args->names},
+                 {"--title", args->options.title},
+                 {"--class-names", args->options.class_names},
+                 {"--images", args->options.images},
+                 {"-o", args->output}};
     size_t size = 64;
     for (size_t i = 0; i < typed->operand_count; i++)
         size += 4 * strlen(typed->operands[i]) + 4;
@@ -83,10 +106,11 @@ static char *command_line(const report_args *args, const parsed *typed) {
     p += sprintf(p, "lastlayer report");
     for (size_t i = 0; i < typed->operand_count + COUNT(flags); i++) {
         bool operand = i < typed->operand_count;
-        const char *flag = operand ? NULL : flags[i - typed->operand_count].flag, *word = operand ? typed->operands[i] : flags[i - typed->operand_count].value;
+        const char *flag = operand ? NULL : flags[i - typed->operand_count].flag,
+                   *word = operand ? typed->operands[i] : flags[i - typed->operand_count].value;
         if (!word || (flag && strcmp(flag, "--title") == 0 && !args_given(typed, &cmd_report, "title")))
             continue;
-        p += sprintf(p, flag ? " %s " : "%s ", flag ? flag : "");
+        p += flag ? sprintf(p, " %s ", flag) : sprintf(p, " ");
         bool plain = *word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:=+-") == strlen(word);
         if (plain) {
             p += sprintf(p, "%s", word);
@@ -117,43 +141,48 @@ static ll_status check(const report_args *args, const parsed *typed, const list 
     return status == LL_OK ? inputs_check_output(args->output, ood->item, ood->count) : status;
 }
 
-static void tell(const char *path, size_t files) {
+static void tell(const char *path, size_t methods) {
     struct stat page;
     FILE *to = inputs_is_stdout(path) ? stderr : stdout;
     if (stat(path, &page) == 0 && S_ISREG(page.st_mode))
-        fprintf(to, "%zu method%s -> %s, %.0f kB; open it in any browser\n", files, files == 1 ? "" : "s", path, (double)page.st_size / 1000);
+        fprintf(to, "%zu method%s -> %s, %.0f kB; open it in any browser\n", methods, methods == 1 ? "" : "s", path,
+                (double)page.st_size / 1000);
     else
-        fprintf(to, "%zu method%s -> %s\n", files, files == 1 ? "" : "s", path);
+        fprintf(to, "%zu method%s -> %s\n", methods, methods == 1 ? "" : "s", path);
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
     const report_args *args = arguments;
     const char *outputs = args->probs ? args->probs : args->logits;
-    size_t count = typed->operand ? typed->operand_count : 1;
+    size_t count = outputs ? 1 : typed->operand_count, methods = 0;
     list names = {0}, ood = {0};
     ll_report_input inputs[OPERANDS_MAX] = {0};
     ll_report_options options = args->options;
     char *line = NULL;
-    ll_status status = split(&names, "names", args->names, count, false);
+    for (size_t i = 0; i < count; i++)
+        methods += outputs || !is_ensemble(typed->operands[i]);
+    ll_status status = split(&names, "names", args->names, methods, false);
     if (status == LL_OK)
-        status = split(&ood, "ood", args->ood, count, true);
+        status = split(&ood, "ood", args->ood, methods, true);
     if (status == LL_OK)
         status = check(args, typed, &ood);
     if (status == LL_OK && !(line = command_line(args, typed)))
         status = complain(LL_ERR_MEMORY, "memory ran out");
     if (status == LL_OK) {
         options.command = line;
-        for (size_t i = 0; i < count; i++)
-            inputs[i] = (ll_report_input){
-                .kind = args->probs ? LL_REPORT_PROBS : args->logits ? LL_REPORT_LOGITS : LL_REPORT_PREDICTIONS,
-                .file = outputs ? outputs : typed->operands[i],
-                .name = names.count ? names.item[i] : NULL,
-                .ood = ood.count ? ood.item[ood.count == 1 ? 0 : i] : NULL,
-            };
+        for (size_t i = 0, m = 0; i < count; i++) {
+            inputs[i].kind = args->probs ? LL_REPORT_PROBS : args->logits ? LL_REPORT_LOGITS : LL_REPORT_PREDICTIONS;
+            inputs[i].file = outputs ? outputs : typed->operands[i];
+            if (!outputs && is_ensemble(inputs[i].file))
+                continue;
+            inputs[i].name = names.count ? names.item[m] : NULL;
+            inputs[i].ood = ood.count ? ood.item[ood.count == 1 ? 0 : m] : NULL;
+            m++;
+        }
         status = ll_report_write(ctx, args->output, inputs, (int64_t)count, &options);
     }
     if (status == LL_OK)
-        tell(args->output, count);
+        tell(args->output, methods);
     free(line);
     free(names.text);
     free(ood.text);

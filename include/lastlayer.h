@@ -434,6 +434,8 @@ LL_API ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, co
 typedef struct ll_compare_options {
     size_t struct_size;
     double risk;            /* of the suggested threshold */
+    const char *predictions; /* a folder that gets each method's predictions, METHOD.npz; NULL = none */
+    const char *members;    /* rows whose members these files keep one by one, as in ll_predict_options; NULL = none */
     ll_fit_options fit;     /* method, samples and epochs 0 = each method's defaults */
 } ll_compare_options;
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/text.h"
 #include "methods/method.h"
 #include "metrics/evaluate.h"
 #include "pipeline/fit.h"
@@ -139,6 +140,21 @@ done:
     return status;
 }
 
+/* FOLDER/METHOD.npz, as lastlayer predict writes it. */
+static ll_status write_predictions(ll_context *ctx, const entry *e, const ll_dataset *test, const ll_compare_options *o) {
+    lli_text path;
+    ll_predict_options options = ll_predict_options_default();
+    options.members = o->members;
+    ll_status status;
+    lli_text_init(&path, ctx);
+    lli_text_add(&path, "%s/%s.npz", o->predictions, e->fit.method->info.name);
+    LLI_DO(path.status);
+    LLI_DO(ll_predict_write(ctx, path.data, e->ensemble, test, &options));
+done:
+    lli_text_release(&path);
+    return status;
+}
+
 static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_compare_options *o) {
     if (o->struct_size != sizeof *o)
         return lli_fail(ctx, LL_ERR_USAGE, "ll_compare_options has %zu bytes where %zu were expected: start from ll_compare_options_default()", o->struct_size, sizeof *o);
@@ -187,6 +203,8 @@ ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *tr
         }
         if (!rows[i].diverged)
             LLI_DO(judge(ctx, &rows[i], e, test, options->risk));
+        if (!rows[i].diverged && options->predictions)
+            LLI_DO(write_predictions(ctx, e, test, options));
     }
 done:
     for (size_t i = 0; i < LLI_COUNT(c->entries); i++)

@@ -19,10 +19,26 @@ ll_report_options ll_report_options_default(void) {
 #define AT(member) offsetof(ll_report_options, member)
 
 static const ll_option table[] = {
-    {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE", .help = "true labels [N]; may be left out when the predictions hold them"},
-    {.name = "title", .type = LL_OPTION_TEXT, .offset = AT(title), .arg = "TEXT", .standard = "How sure is it?", .help = "what stands above the page"},
-    {.name = "class-names", .type = LL_OPTION_TEXT, .offset = AT(class_names), .arg = "FILE", .help = "a text file with the name of one class per line"},
-    {.name = "images", .type = LL_OPTION_TEXT, .offset = AT(images), .arg = "FILE",
+    {.name = "labels",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(labels),
+     .arg = "FILE",
+     .help = "true labels [N]; may be left out when the predictions hold them"},
+    {.name = "title",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(title),
+     .arg = "TEXT",
+     .standard = "How sure is it?",
+     .help = "what stands above the page"},
+    {.name = "class-names",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(class_names),
+     .arg = "FILE",
+     .help = "a text file with the name of one class per line"},
+    {.name = "images",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(images),
+     .arg = "FILE",
      .help = "the pictures of the points, u8 [N,H,W] or [N,H,W,3]: FILE or FILE:NAME; small copies go into the page"},
 };
 
@@ -110,7 +126,8 @@ static ll_status name_entry(ll_context *ctx, job *j, entry *e, const ll_report_i
 }
 
 static ll_status open_points(ll_predictions **out, ll_context *ctx, ll_report_kind kind, const char *file, const char *labels) {
-    return kind == LL_REPORT_PREDICTIONS ? ll_predictions_read(out, ctx, file, labels) : ll_predictions_from(out, ctx, file, kind == LL_REPORT_LOGITS, labels);
+    return kind == LL_REPORT_PREDICTIONS ? ll_predictions_read(out, ctx, file, labels)
+                                         : ll_predictions_from(out, ctx, file, kind == LL_REPORT_LOGITS, labels);
 }
 
 /* True for a file of fit; the bundle is kept then. */
@@ -150,8 +167,8 @@ static ll_status take_members(ll_context *ctx, entry *e, const ll_bundle *bundle
         a[i] = ll_bundle_array(bundle, at);
     }
     int64_t R = a[0].shape[0], S = a[0].rank == 2 ? a[0].shape[1] : 0;
-    bool fits = S > 0 && (m->S == 0 || m->S == S) && a[0].dtype == LL_DTYPE_F32 && a[1].dtype == LL_DTYPE_I32 && a[1].rank == 2 && a[1].shape[0] == R &&
-                a[1].shape[1] == S && a[2].rank == 1 && a[2].shape[0] == R && lli_array_is_integer(a[2].dtype);
+    bool fits = S > 0 && (m->S == 0 || m->S == S) && a[0].dtype == LL_DTYPE_F32 && a[1].dtype == LL_DTYPE_I32 && a[1].rank == 2 &&
+                a[1].shape[0] == R && a[1].shape[1] == S && a[2].rank == 1 && a[2].shape[0] == R && lli_array_is_integer(a[2].dtype);
     if (!fits)
         return LL_OK;
     LLI_TRY(lli_memory_new(ctx, &e->member_row, R, sizeof *e->member_row));
@@ -256,7 +273,8 @@ static ll_status read_images(ll_context *ctx, job *j, const char *where) {
         return lli_fail(ctx, LL_ERR_DATA, "the images %s are %s; expected u8 [N,H,W] or [N,H,W,3]", where, lli_array_text(text, a));
     for (int64_t m = 0; m < j->page.count; m++)
         if (j->methods[m].points.n != a->shape[0])
-            return lli_fail(ctx, LL_ERR_DATA, "there are %" PRId64 " images in %s, but %s has %" PRId64 " points", a->shape[0], where, j->methods[m].name, j->methods[m].points.n);
+            return lli_fail(ctx, LL_ERR_DATA, "there are %" PRId64 " images in %s, but %s has %" PRId64 " points", a->shape[0], where,
+                            j->methods[m].name, j->methods[m].points.n);
     return LL_OK;
 }
 
@@ -277,10 +295,13 @@ done:
     return status;
 }
 
-ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count, const ll_report_options *options) {
+ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
+                          const ll_report_options *options) {
     ll_report_options o = options ? *options : ll_report_options_default();
     if (o.struct_size != sizeof o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_report_options has %zu bytes where %zu were expected: start from ll_report_options_default()", o.struct_size, sizeof o);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_report_options has %zu bytes where %zu were expected: start from ll_report_options_default()", o.struct_size,
+                        sizeof o);
     if (count < 1 || count > INPUTS_MAX)
         return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, INPUTS_MAX, count);
     job *j;
@@ -292,7 +313,8 @@ ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_inp
     for (int64_t i = 0; i < count; i++)
         LLI_DO(add(ctx, j, &j->entries[i], &inputs[i], o.labels));
     if (!j->page.count)
-        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s is an ensemble; a report needs predictions: make them with lastlayer predict", inputs[0].file));
+        LLI_DO(
+            lli_fail(ctx, LL_ERR_USAGE, "%s is an ensemble; a report needs predictions: make them with lastlayer predict", inputs[0].file));
     if (o.class_names)
         LLI_DO(read_names(ctx, j, o.class_names));
     if (o.images)

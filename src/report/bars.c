@@ -75,13 +75,24 @@ ll_status lli_figure_bars(lli_text *out, const lli_view *v) {
     lli_figure_open(out, "fig-bars", 0);
     lli_text caption;
     lli_text_init(&caption, out->ctx);
-    lli_text_add(&caption, "Normalised AURC: the least AURC over sr, std and hq, divided by the AURC of sr of %s. Shorter is better; the line is 1.", v->page->methods[base].name);
+    lli_text_add(&caption,
+                 "Normalised AURC: the least AURC over sr, std and hq, divided by the AURC of sr of %s. Shorter is better; the line is 1.",
+                 v->page->methods[base].name);
     if (lli_html_use(out, &caption))
         lli_figure_caption(out, caption.data);
     lli_text_release(&caption);
     double rows = 34 * (double)v->page->count;
-    lli_svg svg = {.out = out, .width = 760, .height = 20 + rows + 46, .left = 170, .top = 16, .right = 650, .bottom = 16 + rows, .x1 = fmin(1.05 * most, 3), .y1 = 1};
-    lli_svg_open(&svg, "svg-bars", "Normalised AURC", "One bar per method. A bar shorter than 1 ranks its errors better than the reference.");
+    lli_svg svg = {.out = out,
+                   .width = 760,
+                   .height = 20 + rows + 46,
+                   .left = 170,
+                   .top = 16,
+                   .right = 650,
+                   .bottom = 16 + rows,
+                   .x1 = fmin(1.05 * most, 3),
+                   .y1 = 1};
+    lli_svg_open(&svg, "svg-bars", "Normalised AURC",
+                 "One bar per method. A bar shorter than 1 ranks its errors better than the reference.");
     lli_svg_x_axis(&svg, "AURC / AURC of the reference", LLI_SVG_PLAIN);
     for (int64_t m = 0; m < v->page->count; m++)
         bar(&svg, v, m, aurc);

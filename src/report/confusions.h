@@ -17,7 +17,8 @@ typedef struct lli_confusions {
     int32_t *cut;        /* [errors] */
 } lli_confusions;
 
-ll_status lli_confusions_init(lli_confusions *confusions, ll_context *ctx, const lli_view *view, int64_t method, ll_confidence by) LL_CHECK_RESULT;
+ll_status lli_confusions_init(lli_confusions *confusions, ll_context *ctx, const lli_view *view, int64_t method,
+                              ll_confidence by) LL_CHECK_RESULT;
 void lli_confusions_release(lli_confusions *confusions);
 /* Errors of a pair that the cut accepts. */
 int64_t lli_confusions_kept(const lli_confusions *confusions, int64_t pair, int64_t cut);

@@ -40,7 +40,8 @@ static void controls(lli_text *out, const lli_view *v, double coverage) {
     lli_text_add(out,
                  "<label for=\"desk-coverage\">Answer this share of the points</label>"
                  "<input id=\"desk-coverage\" type=\"range\" min=\"0\" max=\"1000\" step=\"1\" value=\"%d\">"
-                 "<label for=\"desk-risk\">or be wrong at most, in %%</label><input id=\"desk-risk\" type=\"number\" min=\"0\" max=\"100\" step=\"0.1\" inputmode=\"decimal\">"
+                 "<label for=\"desk-risk\">or be wrong at most, in %%</label><input id=\"desk-risk\" type=\"number\" min=\"0\" max=\"100\" "
+                 "step=\"0.1\" inputmode=\"decimal\">"
                  "<p class=\"hint\" id=\"desk-note\" role=\"status\"></p></div>\n",
                  (int)floor(1000 * coverage + 1e-9));
 }
@@ -78,7 +79,8 @@ static void readouts(lli_text *out, const lli_view *v, const lli_curve_step *cut
     readout(out, "desk-kept", "errors that stay");
     lli_html_count(out, cut->marked);
     end_readout(out);
-    lli_text_add(out, "</dl>\n<p class=\"rule\">answer when <code><span id=\"desk-name\">%s</span> &ge; <span id=\"desk-threshold\">", ll_confidence_name(v->best_by));
+    lli_text_add(out, "</dl>\n<p class=\"rule\">answer when <code><span id=\"desk-name\">%s</span> &ge; <span id=\"desk-threshold\">",
+                 ll_confidence_name(v->best_by));
     lli_text_number(out, cut->cut);
     lli_text_add(out, "</span></code><button type=\"button\" class=\"copy\" data-copy=\"desk-threshold\">Copy</button></p>\n");
 }
@@ -129,14 +131,16 @@ static ll_status confusions(lli_text *out, const lli_view *v, int64_t at) {
     LLI_DO(lli_memory_new(out->ctx, &kept, c.count, sizeof *kept));
     for (int64_t i = 0; i < c.count; i++)
         kept[i] = lli_confusions_kept(&c, i, at);
-    lli_text_add(out, "<div><h3>What is still confused</h3><p class=\"hint\" id=\"desk-pairs-note\"></p><table id=\"desk-pairs\"><thead><tr><th>truth</th><th>answer</th>"
+    lli_text_add(out, "<div><h3>What is still confused</h3><p class=\"hint\" id=\"desk-pairs-note\"></p><table "
+                      "id=\"desk-pairs\"><thead><tr><th>truth</th><th>answer</th>"
                       "<th class=\"n\">errors</th></tr></thead><tbody>\n");
     for (int shown = 0; shown < CONFUSIONS_SHOWN; shown++) {
         int64_t most = -1;
         for (int64_t i = 0; i < c.count; i++)
-            if (kept[i] > 0 && (most < 0 || kept[i] > kept[most] ||
-                                (kept[i] == kept[most] && (c.pair[i].truth < c.pair[most].truth ||
-                                                           (c.pair[i].truth == c.pair[most].truth && c.pair[i].label < c.pair[most].label)))))
+            if (kept[i] > 0 &&
+                (most < 0 || kept[i] > kept[most] ||
+                 (kept[i] == kept[most] && (c.pair[i].truth < c.pair[most].truth ||
+                                            (c.pair[i].truth == c.pair[most].truth && c.pair[i].label < c.pair[most].label)))))
                 most = i;
         if (most < 0)
             break;
@@ -172,13 +176,15 @@ ll_status lli_desk_html(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     int64_t at = lli_desk_start(s);
     lli_gallery g;
     LLI_TRY(lli_gallery_init(&g, out->ctx, v, v->best, v->best_by));
-    lli_figure_section(out, "desk", "The abstention desk", "Move the slider: fewer answers, fewer errors. What is not answered goes to a human.");
+    lli_figure_section(out, "desk", "The abstention desk",
+                       "Move the slider: fewer answers, fewer errors. What is not answered goes to a human.");
     lli_text_add(out, "<div class=\"desk\"><div>\n");
     controls(out, v, (double)s->cut[at].accepted / (double)v->page->methods[v->best].points.n);
     readouts(out, v, &s->cut[at]);
     lli_text_add(out, "</div>\n");
     LLI_TRY(chart(out, v, at));
-    lli_text_add(out, "</div>\n<p class=\"hint\">The cut is chosen and measured on the same points: on new points expect somewhat worse.</p><div class=\"desk-more\">\n");
+    lli_text_add(out, "</div>\n<p class=\"hint\">The cut is chosen and measured on the same points: on new points expect somewhat "
+                      "worse.</p><div class=\"desk-more\">\n");
     LLI_TRY(confusions(out, v, at));
     lli_text_add(out, "<div class=\"galleries\">\n");
     gallery(out, v, thumbs, &g, LLI_GALLERY_ERRORS, at);

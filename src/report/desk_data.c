@@ -84,7 +84,8 @@ static void describe(lli_text *out, const lli_view *v, lli_thumbs *thumbs, const
     for (int64_t i = 0; i < it->count; i++) {
         int64_t row = it->row[i], top[LLI_GALLERY_TOP], count;
         double share[LLI_GALLERY_TOP];
-        lli_text_add(out, "%s[%" PRId64 ",%d,%d,%" PRId64 ",[", i ? ",\n" : "", row, p->truth[row], p->label[row], lli_thumbs_want(thumbs, row));
+        lli_text_add(out, "%s[%" PRId64 ",%d,%d,%" PRId64 ",[", i ? ",\n" : "", row, p->truth[row], p->label[row],
+                     lli_thumbs_want(thumbs, row));
         count = lli_gallery_top(top, share, p, row);
         for (int64_t j = 0; j < count; j++) {
             lli_text_add(out, "%s%" PRId64 ",", j ? "," : "", top[j]);

@@ -83,12 +83,16 @@ void lli_figure_legend(lli_text *out, const lli_view *v, bool confidences, bool 
         for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
             if (!lli_view_has(v, c))
                 continue;
-            lli_text_add(out, "<button type=\"button\" class=\"key\" data-toggle=\"c%d\" aria-pressed=\"%s\">", (int)c, hide >> c & 1 ? "false" : "true");
-            lli_text_add(out, "<svg class=\"swatch\" viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path class=\"s plain c%d\" d=\"M1 5h24\"/></svg>%s</button>", (int)c,
-                         ll_confidence_name(c));
+            lli_text_add(out, "<button type=\"button\" class=\"key\" data-toggle=\"c%d\" aria-pressed=\"%s\">", (int)c,
+                         hide >> c & 1 ? "false" : "true");
+            lli_text_add(out,
+                         "<svg class=\"swatch\" viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path class=\"s plain c%d\" d=\"M1 "
+                         "5h24\"/></svg>%s</button>",
+                         (int)c, ll_confidence_name(c));
         }
         if (oracle)
-            lli_text_add(out, "<button type=\"button\" class=\"key\" data-toggle=\"oracle\" aria-pressed=\"true\"><svg class=\"swatch\" viewBox=\"0 0 26 10\" "
+            lli_text_add(out, "<button type=\"button\" class=\"key\" data-toggle=\"oracle\" aria-pressed=\"true\"><svg class=\"swatch\" "
+                              "viewBox=\"0 0 26 10\" "
                               "aria-hidden=\"true\"><path class=\"s plain oracle\" d=\"M1 5h24\"/></svg>oracle</button>");
         lli_text_add(out, "</div>");
     }
@@ -96,10 +100,12 @@ void lli_figure_legend(lli_text *out, const lli_view *v, bool confidences, bool 
 }
 
 lli_svg lli_figure_panel(lli_text *out, double width, double height) {
-    return (lli_svg){.out = out, .width = width, .height = height, .left = 56, .top = 30, .right = width - 24, .bottom = height - 46, .x1 = 1, .y1 = 1};
+    return (lli_svg){
+        .out = out, .width = width, .height = height, .left = 56, .top = 30, .right = width - 24, .bottom = height - 46, .x1 = 1, .y1 = 1};
 }
 
-void lli_figure_shares(double *share, int64_t bins, double lo, double hi, const double *x, double sign, int64_t n, const uint8_t *kind, uint8_t wanted) {
+void lli_figure_shares(double *share, int64_t bins, double lo, double hi, const double *x, double sign, int64_t n, const uint8_t *kind,
+                       uint8_t wanted) {
     int64_t total = 0;
     for (int64_t j = 0; j < bins; j++)
         share[j] = 0;

@@ -48,7 +48,8 @@ int64_t lli_gallery_top(int64_t top[LLI_GALLERY_TOP], double p[LLI_GALLERY_TOP],
     return count;
 }
 
-void lli_gallery_item(lli_text *out, const lli_view *v, lli_thumbs *thumbs, int64_t method, ll_confidence by, int64_t row, int64_t kept_from) {
+void lli_gallery_item(lli_text *out, const lli_view *v, lli_thumbs *thumbs, int64_t method, ll_confidence by, int64_t row,
+                      int64_t kept_from) {
     const ll_outcome *p = &v->page->methods[method].points;
     int64_t thumb = lli_thumbs_want(thumbs, row), top[LLI_GALLERY_TOP];
     double share[LLI_GALLERY_TOP];

@@ -20,6 +20,7 @@ ll_status lli_gallery_init(lli_gallery *gallery, ll_context *ctx, const lli_view
 int64_t lli_gallery_top(int64_t top[LLI_GALLERY_TOP], double p[LLI_GALLERY_TOP], const ll_outcome *points, int64_t row);
 
 /* One <li>, as the script of the page writes them too. */
-void lli_gallery_item(lli_text *out, const lli_view *view, lli_thumbs *thumbs, int64_t method, ll_confidence by, int64_t row, int64_t kept_from);
+void lli_gallery_item(lli_text *out, const lli_view *view, lli_thumbs *thumbs, int64_t method, ll_confidence by, int64_t row,
+                      int64_t kept_from);
 
 #endif

@@ -23,7 +23,7 @@ static void panel(lli_text *out, const lli_view *v, int64_t m, ll_confidence c, 
     const ll_outcome *points = &method->points;
     const double *x = points->confidence[c];
     double sign = c == LL_CONFIDENCE_STD ? -1 : 1, share[2][BINS], top = 0;
-    lli_svg svg = lli_figure_panel(out, 400, 240);
+    lli_svg svg = lli_figure_panel(out, 520, 260);
     svg.x1 = c == LL_CONFIDENCE_SR ? 1 : fmax(1e-12, largest(x, points->n, sign));
     for (uint8_t kind = 0; kind < 2; kind++) {
         lli_figure_shares(share[kind], BINS, 0, svg.x1, x, sign, points->n, wrong, kind);
@@ -37,7 +37,8 @@ static void panel(lli_text *out, const lli_view *v, int64_t m, ll_confidence c, 
     lli_text_add(&id, "svg-histogram-%" PRId64 "-%s", m, ll_confidence_name(c));
     lli_text_add(&title, "%s: %s of right and wrong answers", method->name, ll_confidence_name(c));
     if (lli_html_use(out, &id) && lli_html_use(out, &title)) {
-        lli_svg_open(&svg, id.data, title.data, "Two histograms, each with its own total: right answers filled, wrong answers as an outline.");
+        lli_svg_open(&svg, id.data, title.data,
+                     "Two histograms, each with its own total: right answers filled, wrong answers as an outline.");
         lli_svg_x_axis(&svg, ll_confidence_name(c), LLI_SVG_PLAIN);
         lli_svg_y_axis(&svg, method->name, LLI_SVG_PERCENT);
         lli_svg_stairs(&svg, "right", "right answers", share[0], BINS, 0, svg.x1 / BINS);
@@ -52,11 +53,14 @@ ll_status lli_figure_histograms(lli_text *out, const lli_view *v) {
     if (!lli_view_has(v, LL_CONFIDENCE_SR) && !lli_view_has(v, LL_CONFIDENCE_STD))
         return LL_OK;
     lli_figure_section(out, "histograms", "Right and wrong answers",
-                       "Each panel shows what share of the right answers, and of the wrong ones, has a confidence in each of 40 bins. The further apart, the "
+                       "Each panel shows what share of the right answers, and of the wrong ones, has a confidence in each of 40 bins. The "
+                       "further apart, the "
                        "better a cut works. A method with one member has no std.");
     lli_figure_open(out, "fig-histograms", 0);
-    lli_text_add(out, "<div class=\"legend\"><span class=\"key\"><svg class=\"swatch\" viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path class=\"right\" d=\"M1 1h24v8H1z\"/></svg>"
-                      "right</span><span class=\"key\"><svg class=\"swatch\" viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path class=\"wrong\" d=\"M1 1h24v8H1z\"/></svg>wrong</span></div>\n");
+    lli_text_add(out, "<div class=\"legend\"><span class=\"key\"><svg class=\"swatch\" viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path "
+                      "class=\"right\" d=\"M1 1h24v8H1z\"/></svg>"
+                      "right</span><span class=\"key\"><svg class=\"swatch\" viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path "
+                      "class=\"wrong\" d=\"M1 1h24v8H1z\"/></svg>wrong</span></div>\n");
     lli_text_add(out, "<div class=\"panels two\">\n");
     ll_status status = LL_OK;
     for (int64_t m = 0; m < v->page->count && status == LL_OK; m++) {
@@ -70,7 +74,7 @@ ll_status lli_figure_histograms(lli_text *out, const lli_view *v) {
             if (v->series[m][c].count)
                 panel(out, v, m, c, wrong);
             else
-                lli_text_add(out, "<div class=\"absent\">no %s</div>\n", ll_confidence_name(c));
+                lli_text_add(out, "<div class=\"absent\">one member: no %s</div>\n", ll_confidence_name(c));
         lli_memory_free(wrong);
     }
     lli_text_add(out, "</div>\n");

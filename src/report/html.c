@@ -68,7 +68,8 @@ void lli_html_base64(lli_text *out, const void *bytes, int64_t count) {
     for (int64_t i = 0; i < count; i += 3) {
         int64_t left = count - i;
         uint32_t bits = (uint32_t)b[i] << 16 | (left > 1 ? (uint32_t)b[i + 1] << 8 : 0) | (left > 2 ? b[i + 2] : 0u);
-        const char four[4] = {letters[bits >> 18], letters[bits >> 12 & 63], left > 1 ? letters[bits >> 6 & 63] : '=', left > 2 ? letters[bits & 63] : '='};
+        const char four[4] = {letters[bits >> 18], letters[bits >> 12 & 63], left > 1 ? letters[bits >> 6 & 63] : '=',
+                              left > 2 ? letters[bits & 63] : '='};
         lli_text_append(out, four, 4);
     }
 }

@@ -17,8 +17,8 @@ bool lli_html_use(lli_text *out, const lli_text *part);
 /* "12.34": so many decimals, whatever the host's locale. NaN is an en dash. */
 void lli_html_fixed(lli_text *out, double x, int decimals);
 void lli_html_percent(lli_text *out, double share); /* "84.39 %", the blank does not break */
-void lli_html_count(lli_text *out, int64_t count);   /* "10 000", with narrow blanks */
-void lli_html_number(lli_text *out, double x);       /* five significant digits */
+void lli_html_count(lli_text *out, int64_t count);  /* "10 000", with narrow blanks */
+void lli_html_number(lli_text *out, double x);      /* five significant digits */
 /* A cell of a table that sorts by the exact value and shows five digits. */
 void lli_html_cell(lli_text *out, double x);
 void lli_html_cell_percent(lli_text *out, double share);

@@ -65,7 +65,8 @@ void lli_figure_members(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     if (!most)
         return;
     lli_figure_section(out, "members", "One point, all members",
-                       "The largest probability that each member gives. A narrow peak is agreement; a wide one is doubt that a single network does not show.");
+                       "The largest probability that each member gives. A narrow peak is agreement; a wide one is doubt that a single "
+                       "network does not show.");
     lli_figure_open(out, "fig-members", 0);
     lli_text_add(out, "<div class=\"panels three\">\n");
     for (int64_t r = 0; r < most; r++)

@@ -112,7 +112,8 @@ static ll_status curves(lli_text *out, const lli_view *v, int kind) {
     static const char *const ids[KINDS] = {"svg-ood-roc", "svg-ood-in", "svg-ood-out"};
     static const char *const titles[KINDS] = {"ROC, in-distribution positive", "Precision-recall, in-distribution positive",
                                               "Precision-recall, out-of-distribution positive"};
-    static const char *const axes[KINDS][2] = {{"false positive rate", "true positive rate"}, {"recall", "precision (in)"}, {"recall", "precision (out)"}};
+    static const char *const axes[KINDS][2] = {
+        {"false positive rate", "true positive rate"}, {"recall", "precision (in)"}, {"recall", "precision (out)"}};
     lli_svg svg = lli_figure_panel(out, 400, 330);
     lli_svg_open(&svg, ids[kind], titles[kind], "One line per method and confidence.");
     lli_svg_x_axis(&svg, axes[kind][0], LLI_SVG_PERCENT);
@@ -149,7 +150,8 @@ static void scores(lli_text *out, const lli_view *v, int64_t m, ll_confidence c)
     lli_text_add(&id, "svg-ood-scores-%" PRId64, m);
     lli_text_add(&title, "%s: %s in and out of distribution", method->name, ll_confidence_name(c));
     if (lli_html_use(out, &id) && lli_html_use(out, &title)) {
-        lli_svg_open(&svg, id.data, title.data, "Two histograms, each with its own total: in-distribution points filled, the others as an outline.");
+        lli_svg_open(&svg, id.data, title.data,
+                     "Two histograms, each with its own total: in-distribution points filled, the others as an outline.");
         lli_svg_x_axis(&svg, ll_confidence_name(c), LLI_SVG_PLAIN);
         lli_svg_y_axis(&svg, method->name, LLI_SVG_PERCENT);
         lli_svg_stairs(&svg, "right", "in-distribution", share[0], BINS, svg.x0, (svg.x1 - svg.x0) / BINS);
@@ -164,7 +166,8 @@ static void scores(lli_text *out, const lli_view *v, int64_t m, ll_confidence c)
 static int best_by(const lli_view *v, int64_t m) {
     int best = -1;
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        if (exists(v, m, (ll_confidence)c) && (best < 0 || v->page->methods[m].evaluation->ood[c].auroc > v->page->methods[m].evaluation->ood[best].auroc))
+        if (exists(v, m, (ll_confidence)c) &&
+            (best < 0 || v->page->methods[m].evaluation->ood[c].auroc > v->page->methods[m].evaluation->ood[best].auroc))
             best = c;
     return best;
 }
@@ -176,8 +179,9 @@ ll_status lli_figure_ood(lli_text *out, const lli_view *v) {
     if (!any)
         return LL_OK;
     unsigned hide = lli_figure_hidden(v);
-    lli_figure_section(out, "ood", "Points unlike the training data",
-                       "Can the confidence tell points of the known classes from points of none? AUROC is the chance that a known point has more of it.");
+    lli_figure_section(
+        out, "ood", "Points unlike the training data",
+        "Can the confidence tell points of the known classes from points of none? AUROC is the chance that a known point has more of it.");
     lli_figure_open(out, "fig-ood-curves", hide);
     lli_figure_legend(out, v, true, false, hide);
     lli_text_add(out, "<div class=\"panels three\">\n");
@@ -186,7 +190,8 @@ ll_status lli_figure_ood(lli_text *out, const lli_view *v) {
     lli_text_add(out, "</div>\n");
     lli_figure_close(out);
     lli_figure_open(out, "fig-ood-scores", 0);
-    lli_figure_caption(out, "The confidence of highest AUROC of each method: in-distribution points filled, out-of-distribution points as an outline.");
+    lli_figure_caption(
+        out, "The confidence of highest AUROC of each method: in-distribution points filled, out-of-distribution points as an outline.");
     lli_text_add(out, "<div class=\"panels three\">\n");
     for (int64_t m = 0; m < v->page->count; m++)
         if (best_by(v, m) >= 0)

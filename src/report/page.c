@@ -30,10 +30,12 @@ static void script_hash(lli_text *out) {
 }
 
 static void head(lli_text *out, const lli_page *page) {
-    lli_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+    lli_text_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+                      "content=\"default-src 'none'; "
                       "style-src 'unsafe-inline'; img-src data:; script-src 'sha256-");
     script_hash(out);
-    lli_text_add(out, "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    lli_text_add(out, "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" "
+                      "content=\"light dark\">\n<title>");
     lli_html_text(out, page->title);
     lli_text_add(out, "</title>\n<style>\n");
     lli_text_append(out, lli_asset_style, (int64_t)strlen(lli_asset_style));
@@ -52,9 +54,13 @@ static void top(lli_text *out, const lli_page *page, bool ood) {
         lli_html_count(out, e->classes);
         lli_text_add(out, " classes");
     }
-    lli_text_add(out, ", %" PRId64 " method%s</p></div><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header>\n", page->count, page->count > 1 ? "s" : "");
-    lli_text_add(out, "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a><a href=\"#desk\">Desk</a><a href=\"#selective\">Risk</a>"
-                      "<a href=\"#histograms\">Confidence</a><a href=\"#reliability\">Calibration</a>%s<a href=\"#tables\">Tables</a><a href=\"#provenance\">Provenance</a></nav>\n<main>\n",
+    lli_text_add(out,
+                 ", %" PRId64 " method%s</p></div><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header>\n",
+                 page->count, page->count > 1 ? "s" : "");
+    lli_text_add(out,
+                 "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a><a href=\"#desk\">Desk</a><a href=\"#selective\">Risk</a>"
+                 "<a href=\"#histograms\">Confidence</a><a href=\"#reliability\">Calibration</a>%s<a href=\"#tables\">Tables</a><a "
+                 "href=\"#provenance\">Provenance</a></nav>\n<main>\n",
                  ood ? "<a href=\"#ood\">Unknown</a>" : "");
 }
 

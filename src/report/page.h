@@ -30,13 +30,13 @@ typedef struct lli_page_source {
 
 typedef struct lli_page {
     const char *title;
-    const char *command;               /* that made the page, or NULL */
-    const lli_page_method *methods;    /* [count], count >= 1 */
+    const char *command;            /* that made the page, or NULL */
+    const lli_page_method *methods; /* [count], count >= 1 */
     int64_t count;
-    const char *const *class_names;    /* [class_count]; classes beyond are called by their number */
+    const char *const *class_names; /* [class_count]; classes beyond are called by their number */
     int64_t class_count;
-    ll_array images;                   /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
-    const lli_page_source *sources;    /* ensembles given beside the predictions */
+    ll_array images;                /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
+    const lli_page_source *sources; /* ensembles given beside the predictions */
     int64_t source_count;
 } lli_page;
 

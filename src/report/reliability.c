@@ -56,7 +56,8 @@ static void panel(lli_text *out, const lli_view *v, int64_t m) {
     lli_text_add(&note, "   MCE ");
     lli_html_fixed(&note, e->mce, 4);
     if (lli_html_use(out, &id) && lli_html_use(out, &title) && lli_html_use(out, &note)) {
-        lli_svg_open(&top, id.data, title.data, "Bars: accuracy in each bin of confidence. Hatched: the gap to the mean confidence. Below: the number of points.");
+        lli_svg_open(&top, id.data, title.data,
+                     "Bars: accuracy in each bin of confidence. Hatched: the gap to the mean confidence. Below: the number of points.");
         lli_svg_y_axis(&top, method->name, LLI_SVG_PERCENT);
         bars(out, e, &top, &strip);
         lli_svg_line(&top, "mark", NULL, (double[]){0, 1}, (double[]){0, 1}, 2);
@@ -76,7 +77,8 @@ ll_status lli_figure_reliability(lli_text *out, const lli_view *v) {
     if (!any)
         return LL_OK;
     lli_figure_section(out, "reliability", "Does 80 % mean 80 %?",
-                       "Bars show how often the answers of a bin are right; on the line, confidence and accuracy agree. The gap is what ECE averages over all "
+                       "Bars show how often the answers of a bin are right; on the line, confidence and accuracy agree. The gap is what "
+                       "ECE averages over all "
                        "points and MCE takes the worst of.");
     lli_figure_open(out, "fig-reliability", 0);
     lli_text_add(out, "<div class=\"panels three\">\n");

@@ -69,14 +69,16 @@ ll_status lli_figure_risk_coverage(lli_text *out, const lli_view *v) {
     ll_status status;
     LLI_DO(lli_memory_new(out->ctx, &x, LLI_CUTS_MAX, sizeof *x));
     LLI_DO(lli_memory_new(out->ctx, &y, LLI_CUTS_MAX, sizeof *y));
-    lli_figure_section(out, "selective", "Risk against coverage",
-                       "Answer only the points whose confidence is above a cut: coverage is the share that is answered, risk the share of errors among "
-                       "those. Lower is better. The dotted oracle knows which answers are wrong.");
+    lli_figure_section(
+        out, "selective", "Risk against coverage",
+        "Answer only the points whose confidence is above a cut: coverage is the share that is answered, risk the share of errors among "
+        "those. Lower is better. The dotted oracle knows which answers are wrong.");
     lli_figure_open(out, "fig-risk-coverage", hide);
     lli_figure_legend(out, v, true, true, hide);
     lli_svg svg = lli_figure_panel(out, 760, 400);
     svg.y1 = highest(v);
-    lli_svg_open(&svg, "svg-risk-coverage", "Risk-coverage curves", "One line per method and confidence: the error rate among the answered points against the share of points answered.");
+    lli_svg_open(&svg, "svg-risk-coverage", "Risk-coverage curves",
+                 "One line per method and confidence: the error rate among the answered points against the share of points answered.");
     lli_svg_x_axis(&svg, "coverage", LLI_SVG_PERCENT);
     lli_svg_y_axis(&svg, "risk", LLI_SVG_PERCENT);
     for (int64_t m = 0; m < v->page->count; m++)
@@ -85,7 +87,8 @@ ll_status lli_figure_risk_coverage(lli_text *out, const lli_view *v) {
         for (int64_t m = v->page->count; m-- > 0;)
             draw_series(&svg, v, m, c, x, y);
     lli_svg_close(&svg);
-    lli_text_add(out, "<div class=\"tools\"><span class=\"hint\" id=\"risk-coverage-hint\"></span><button type=\"button\" class=\"copy\" data-cuts=\"all\">Copy CSV</button></div>\n");
+    lli_text_add(out, "<div class=\"tools\"><span class=\"hint\" id=\"risk-coverage-hint\"></span><button type=\"button\" class=\"copy\" "
+                      "data-cuts=\"all\">Copy CSV</button></div>\n");
     lli_figure_close(out);
     LLI_DO(lli_figure_bars(out, v));
     lli_figure_section_end(out);

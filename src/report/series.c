@@ -32,7 +32,8 @@ static ll_status pick(lli_series *series, ll_context *ctx, const lli_curve *curv
 }
 
 /* A cut is applied to the confidence itself, so points are grouped by it and not by its tail. */
-static ll_status fill(lli_series *series, ll_context *ctx, lli_curve *curve, const ll_outcome *points, ll_confidence c, const uint8_t *wrong) {
+static ll_status fill(lli_series *series, ll_context *ctx, lli_curve *curve, const ll_outcome *points, ll_confidence c,
+                      const uint8_t *wrong) {
     bool exists;
     LLI_TRY(lli_outcome_check_confidence(&exists, ctx, points, c, ""));
     if (!exists)

@@ -155,7 +155,8 @@ ll_status lli_summary_html(lli_text *out, const lli_view *v) {
     ll_threshold half = {.found = false};
     bool any = lli_view_any(v);
     if (any)
-        LLI_TRY(ll_threshold_at_risk(&half, out->ctx, &m->points, v->best_by, 0.5 * (double)m->evaluation->errors / (double)m->evaluation->n));
+        LLI_TRY(
+            ll_threshold_at_risk(&half, out->ctx, &m->points, v->best_by, 0.5 * (double)m->evaluation->errors / (double)m->evaluation->n));
     lli_text_add(out, "<section id=\"summary\" class=\"summary\">\n");
     headline(out, v, any ? &half : NULL);
     lli_text_add(out, "<div class=\"cards\">\n");

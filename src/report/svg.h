@@ -26,7 +26,8 @@ void lli_svg_y_axis(const lli_svg *svg, const char *label, lli_svg_unit unit);
 /* A line through n points with rising x. Points that a straight line misses by less than a third of a pixel are left out. */
 void lli_svg_line(const lli_svg *svg, const char *classes, const char *title /* or NULL */, const double *x, const double *y, int64_t n);
 /* The same as a staircase: bar j reaches from lo + j w to lo + (j+1) w, closed at the bottom. */
-void lli_svg_stairs(const lli_svg *svg, const char *classes, const char *title, const double *height /* [n] */, int64_t n, double lo, double w);
+void lli_svg_stairs(const lli_svg *svg, const char *classes, const char *title, const double *height /* [n] */, int64_t n, double lo,
+                    double w);
 void lli_svg_bar(const lli_svg *svg, const char *classes, const char *title, double x0, double x1, double y0, double y1);
 void lli_svg_dot(const lli_svg *svg, const char *classes, const char *title, double x, double y);
 /* Text at a place in the picture. `anchor`: start, middle or end. */

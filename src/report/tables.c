@@ -17,11 +17,13 @@ void lli_tables_open(lli_text *out, const char *id, const char *caption, const c
 }
 
 void lli_tables_close(lli_text *out) {
-    lli_text_add(out, "</tbody></table><div class=\"tools\"><button type=\"button\" class=\"copy\" data-table=\"\">Copy CSV</button></div></div>\n");
+    lli_text_add(
+        out, "</tbody></table><div class=\"tools\"><button type=\"button\" class=\"copy\" data-table=\"\">Copy CSV</button></div></div>\n");
 }
 
 static void scores(lli_text *out, const lli_view *v) {
-    static const char *const columns[] = {"method", "members", "points", "errors", "accuracy", "NLL", "Brier", "ECE", "MCE", "min AURC", "by", NULL};
+    static const char *const columns[] = {"method", "members", "points", "errors",   "accuracy", "NLL",
+                                          "Brier",  "ECE",     "MCE",    "min AURC", "by",       NULL};
     lli_tables_open(out, "table-scores", "Scores", columns);
     for (int64_t m = 0; m < v->page->count; m++) {
         const lli_page_method *method = &v->page->methods[m];
@@ -90,7 +92,8 @@ static void ood(lli_text *out, const lli_view *v) {
 }
 
 void lli_tables_html(lli_text *out, const lli_view *v) {
-    lli_text_add(out, "<section id=\"tables\"><h2>All numbers</h2><p class=\"lead\">A click on a heading sorts. Copies hold every digit.</p>\n");
+    lli_text_add(out,
+                 "<section id=\"tables\"><h2>All numbers</h2><p class=\"lead\">A click on a heading sorts. Copies hold every digit.</p>\n");
     scores(out, v);
     selective(out, v);
     ood(out, v);

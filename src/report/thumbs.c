@@ -98,11 +98,13 @@ static void png_of(lli_text *png, lli_text *rows, lli_text *packed, const lli_th
     if (rows->status != LL_OK)
         return;
     uint16_t size = (uint16_t)rows->length; /* at most 32 (3 32 + 1) bytes: one stored block */
-    const unsigned char head[7] = {0x78, 1, 1, (unsigned char)size, (unsigned char)(size >> 8), (unsigned char)~size, (unsigned char)(~size >> 8)};
+    const unsigned char head[7] = {
+        0x78, 1, 1, (unsigned char)size, (unsigned char)(size >> 8), (unsigned char)~size, (unsigned char)(~size >> 8)};
     lli_text_append(packed, (const char *)head, 7);
     lli_text_append(packed, rows->data, rows->length);
     put32(packed, adler((const unsigned char *)rows->data, rows->length));
-    const unsigned char shape[13] = {0, 0, 0, (unsigned char)t->width, 0, 0, 0, (unsigned char)t->height, 8, t->channels == 3 ? 2 : 0, 0, 0, 0};
+    const unsigned char shape[13] = {0, 0, 0, (unsigned char)t->width, 0, 0, 0, (unsigned char)t->height, 8, t->channels == 3 ? 2 : 0,
+                                     0, 0, 0};
     lli_text_append(png, "\x89PNG\r\n\x1a\n", 8);
     chunk(png, "IHDR", shape, sizeof shape);
     if (packed->status == LL_OK)
@@ -120,7 +122,8 @@ ll_status lli_thumbs_write(lli_text *out, const lli_thumbs *t) {
     lli_text_add(out, "<svg class=\"thumbs\" aria-hidden=\"true\" width=\"0\" height=\"0\"><defs>\n");
     for (int64_t i = 0; i < t->count; i++) {
         png_of(&png, &rows, &packed, t, t->row[i]);
-        lli_text_add(out, "<image id=\"t%" PRId64 "\" width=\"%" PRId64 "\" height=\"%" PRId64 "\" href=\"data:image/png;base64,", i, t->width, t->height);
+        lli_text_add(out, "<image id=\"t%" PRId64 "\" width=\"%" PRId64 "\" height=\"%" PRId64 "\" href=\"data:image/png;base64,", i,
+                     t->width, t->height);
         lli_html_base64(out, png.data, png.length);
         lli_text_add(out, "\"/>\n");
     }
@@ -133,5 +136,7 @@ ll_status lli_thumbs_write(lli_text *out, const lli_thumbs *t) {
 }
 
 void lli_thumbs_show(lli_text *out, const lli_thumbs *t, int64_t thumb) {
-    lli_text_add(out, "<svg class=\"thumb\" viewBox=\"0 0 %" PRId64 " %" PRId64 "\" aria-hidden=\"true\"><use href=\"#t%" PRId64 "\"/></svg>", t->width, t->height, thumb);
+    lli_text_add(out,
+                 "<svg class=\"thumb\" viewBox=\"0 0 %" PRId64 " %" PRId64 "\" aria-hidden=\"true\"><use href=\"#t%" PRId64 "\"/></svg>",
+                 t->width, t->height, thumb);
 }

@@ -8,10 +8,10 @@
 enum { LLI_THUMB_SIDE = 32, LLI_THUMBS_BYTES = 140000 };
 
 typedef struct lli_thumbs {
-    ll_array images;  /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
+    ll_array images;                         /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
     int64_t width, height, channels, shrink; /* of a thumbnail; `shrink` pixels of a side become one */
-    int64_t *row;     /* [count] that each shows */
-    int64_t count, capacity; /* how many there are, and may be */
+    int64_t *row;                            /* [count] that each shows */
+    int64_t count, capacity;                 /* how many there are, and may be */
 } lli_thumbs;
 
 ll_status lli_thumbs_init(lli_thumbs *thumbs, ll_context *ctx, const lli_page *page) LL_CHECK_RESULT;

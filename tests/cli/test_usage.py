@@ -15,7 +15,7 @@ FLAGS = {
     "predict": "features labels output no-probs members threshold by classifier row-offset block threads help",
     "evaluate": "labels ood json csv bins edges aupr classifier compat costs probs logits help",
     "threshold": "labels risk coverage by json help",
-    "compare": "features labels test-features test-labels head risk json markdown help",
+    "compare": "features labels test-features test-labels head risk predictions members json markdown help",
     "report": "labels title class-names images probs logits names ood output help",
     "inspect": "json help",
     "convert": "output dtype divide flatten help",

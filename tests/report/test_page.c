@@ -46,7 +46,8 @@ static void users_write_text_only(void **state) {
 static void base64_is_rfc_4648(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
-    static const char *const cases[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    static const char *const cases[][2] = {
+        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
     for (size_t i = 0; i < LLI_COUNT(cases); i++) {
         lli_text text;
         char *out;
@@ -81,7 +82,9 @@ static void numbers_for_people(void **state) {
     lli_text_add(&text, "|");
     lli_html_number(&text, 1e-9);
     CHECK_OK(ctx, lli_text_take(&text, &out));
-    assert_string_equal(out, "1.0|0.0|\xe2\x80\x93|84.39\xc2\xa0%|9999|1\xe2\x80\xaf""234\xe2\x80\xaf""567|0.0066580|1e-09");
+    assert_string_equal(out, "1.0|0.0|\xe2\x80\x93|84.39\xc2\xa0%|9999|1\xe2\x80\xaf"
+                             "234\xe2\x80\xaf"
+                             "567|0.0066580|1e-09");
     ll_text_free(out);
     ll_context_free(ctx);
 }
@@ -124,7 +127,17 @@ static void drawings_are_well_formed(void **state) {
     lli_text text;
     char *out;
     lli_text_init(&text, ctx);
-    lli_svg svg = {.out = &text, .width = 400, .height = 300, .left = 50, .top = 20, .right = 380, .bottom = 250, .x0 = -1, .x1 = 3, .y0 = 0, .y1 = 0.07};
+    lli_svg svg = {.out = &text,
+                   .width = 400,
+                   .height = 300,
+                   .left = 50,
+                   .top = 20,
+                   .right = 380,
+                   .bottom = 250,
+                   .x0 = -1,
+                   .x1 = 3,
+                   .y0 = 0,
+                   .y1 = 0.07};
     lli_svg_open(&svg, "one", "A <title> & \"more\"", "It's > that");
     lli_svg_x_axis(&svg, "<x>", LLI_SVG_PLAIN);
     lli_svg_y_axis(&svg, "y & z", LLI_SVG_PERCENT);
@@ -206,7 +219,8 @@ static sample *make_sample(ll_context *ctx, int64_t n, double grain) {
         s->truth[i] = (int32_t)(check_uniform(2, i) * CLASSES);
         s->label[i] = check_uniform(3, i) < s->sr[i] ? s->truth[i] : (int32_t)(check_uniform(4, i) * CLASSES);
     }
-    s->method = (lli_page_method){.name = "a", .points = {.n = n, .classes = CLASSES, .label = s->label, .truth = s->truth}, .evaluation = &s->evaluation, .S = 1};
+    s->method = (lli_page_method){
+        .name = "a", .points = {.n = n, .classes = CLASSES, .label = s->label, .truth = s->truth}, .evaluation = &s->evaluation, .S = 1};
     s->method.points.confidence[LL_CONFIDENCE_SR] = s->sr;
     CHECK_OK(ctx, ll_evaluate(&s->evaluation, ctx, &s->method.points, NULL, NULL));
     s->page = (lli_page){.title = "t", .methods = &s->method, .count = 1};
@@ -291,8 +305,16 @@ static void page_is_whole_or_fails(void **state) {
     int64_t used = lli_memory_count(ctx) - before;
     CHECK_OK(ctx, lli_page_html(&again, &s->page));
     assert_string_equal(text.data, again.data);
-    static const char *const parts[] = {"id=\"summary\"", "id=\"desk\"", "id=\"svg-risk-coverage\"", "id=\"svg-histogram-0-sr\"", "id=\"svg-reliability-0\"",
-                                        "id=\"tables\"", "id=\"provenance\"", "id=\"data\"", "id=\"t0\"", "</html>"};
+    static const char *const parts[] = {"id=\"summary\"",
+                                        "id=\"desk\"",
+                                        "id=\"svg-risk-coverage\"",
+                                        "id=\"svg-histogram-0-sr\"",
+                                        "id=\"svg-reliability-0\"",
+                                        "id=\"tables\"",
+                                        "id=\"provenance\"",
+                                        "id=\"data\"",
+                                        "id=\"t0\"",
+                                        "</html>"};
     for (size_t i = 0; i < LLI_COUNT(parts); i++)
         if (!strstr(text.data, parts[i]))
             fail_msg("no %s", parts[i]);
@@ -341,9 +363,15 @@ static void thumbnails_keep_to_their_room(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(users_write_text_only),       cmocka_unit_test(base64_is_rfc_4648),           cmocka_unit_test(numbers_for_people),
-        cmocka_unit_test(drawings_are_well_formed),    cmocka_unit_test(lines_are_thin_and_true),      cmocka_unit_test(cuts_are_those_of_threshold),
-        cmocka_unit_test(confusions_count_every_error), cmocka_unit_test(page_is_whole_or_fails),      cmocka_unit_test(thumbnails_keep_to_their_room),
+        cmocka_unit_test(users_write_text_only),
+        cmocka_unit_test(base64_is_rfc_4648),
+        cmocka_unit_test(numbers_for_people),
+        cmocka_unit_test(drawings_are_well_formed),
+        cmocka_unit_test(lines_are_thin_and_true),
+        cmocka_unit_test(cuts_are_those_of_threshold),
+        cmocka_unit_test(confusions_count_every_error),
+        cmocka_unit_test(page_is_whole_or_fails),
+        cmocka_unit_test(thumbnails_keep_to_their_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

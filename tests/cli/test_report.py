@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""The command that writes the page, as far as no browser is needed: what it refuses, and what it puts in."""
+import pathlib
+import re
+
+import numpy as np
+import samples
+from tap import case, cases_of, check, fails, main, run
+
+
+def prepare():
+    files = samples.make()
+    run(*samples.FIT, "--method", "sgd", "--samples", "5", "-o", "ens.safetensors")
+    run("predict", "ens.safetensors", "--features", "test_features.npy", "--labels", "test_labels.npy", "--members", "4,1", "-o", "pred.npz")
+    run("predict", "ens.safetensors", "--features", "test_features.npy", "-o", "bare.npz")
+    np.save("images.npy", np.zeros((samples.N, 5, 4), np.uint8))
+    return files
+
+
+@cases_of([
+    ("nothing", [], 2, "nothing to report on"),
+    ("two sources", ["pred.npz", "--probs", "probs.npy"], 2, "expected one of PREDICTIONS, --probs and --logits"),
+    ("no output", ["pred.npz"], 2, "--output is missing"),
+    ("outputs without labels", ["--probs", "probs.npy", "-o", "r.html"], 2, "--probs needs --labels"),
+    ("no truth", ["bare.npz", "-o", "r.html"], 2, "holds no true labels"),
+    ("only an ensemble", ["ens.safetensors", "-o", "r.html"], 2, "needs predictions"),
+    ("output is input", ["pred.npz", "-o", "pred.npz"], 2, "is also the input"),
+    ("output is the images", ["pred.npz", "--images", "images.npy", "-o", "images.npy"], 2, "is also the input"),
+    ("too few names", ["pred.npz", "pred.npz", "--names", "a", "-o", "r.html"], 2, "--names has 1 entries; expected 2"),
+    ("too many names", ["pred.npz", "--names", "a,b", "-o", "r.html"], 2, "--names has 2 entries; expected 1"),
+    ("missing file", ["no.npz", "-o", "r.html"], 3, "no.npz"),
+    ("missing class names", ["pred.npz", "--class-names", "no.txt", "-o", "r.html"], 3, "no.txt"),
+    ("not predictions", ["features.npy", "-o", "r.html"], 5, "holds no predictions"),
+    ("class names too short", ["pred.npz", "--class-names", "two.txt", "-o", "r.html"], 5, "two.txt has 2 lines; expected 3"),
+    ("class names not text", ["pred.npz", "--class-names", "features.npy", "-o", "r.html"], 4, "is not a text file"),
+    ("images of floats", ["pred.npz", "--images", "features.npy", "-o", "r.html"], 5, "expected u8 [N,H,W]"),
+    ("too few images", ["pred.npz", "--images", "few.npy", "-o", "r.html"], 5, "there are 3 images"),
+    ("no such folder", ["pred.npz", "-o", "no/r.html"], 6, "folder does not exist"),
+    ("seventeen files", ["pred.npz"] * 17 + ["-o", "r.html"], 2, "at most 16 files"),
+])
+def refuses(arguments, code, words):
+    prepare()
+    pathlib.Path("two.txt").write_text("one\ntwo\n")
+    np.save("few.npy", np.zeros((3, 5, 4), np.uint8))
+    fails(code, "report", *arguments, words=words)
+
+
+@case
+def what_the_page_says():
+    prepare()
+    run("report", "pred.npz", "ens.safetensors", "--names", "mine", "--title", "It's <b>", "--images", "images.npy", "-o", "r.html")
+    page = pathlib.Path("r.html").read_text()
+    check("It&#39;s &lt;b&gt;</h1>" in page and "<b>&lt;" not in page, "the title is not escaped")
+    command = re.search(r'<pre id="command">(.*?)</pre>', page).group(1)
+    check(command == "lastlayer report pred.npz ens.safetensors --names mine --title &#39;It&#39;\\&#39;&#39;s &lt;b&gt;&#39; --images images.npy -o r.html", command)
+    for key in ["version", "seed", "features_sha256", "labels_sha256", "method", "lr"]:
+        check(page.count(f"<dt>{key}</dt>") == 2, f"provenance has {page.count(f'<dt>{key}</dt>')} times {key}")
+    for id in ["svg-members-0-0", "svg-members-0-1", "svg-running-nll"]:
+        check(f'id="{id}"' in page, f"no {id}")
+    check("row 4: answer" in page and "row 1: answer" in page, "the rows of --members are lost")
+    outside = set(re.findall(r"https?://[^\"'\s<)]+", page)) - {"http://www.w3.org/2000/svg"}
+    check(not outside, f"the page names {outside}")
+    again = page
+    run("report", "pred.npz", "ens.safetensors", "--names", "mine", "--title", "It's <b>", "--images", "images.npy", "-o", "r.html")
+    check(pathlib.Path("r.html").read_text() == again, "the same inputs give another page")
+
+
+@case
+def compare_writes_what_report_reads():
+    samples.make()
+    words = ["compare", *samples.FIT[1:], "--test-features", "test_features.npy", "--test-labels", "test_labels.npy", "--samples", "4", "--epochs", "2"]
+    run(*words, "--predictions", "folder", "--members", "3")
+    names = ["point", "sgd", "sgld", "bootstrap", "dropout"]
+    for name in names:
+        run(*samples.FIT, "--method", name, "--samples", "1" if name == "point" else "4", "--epochs", "2", "-o", "e.safetensors")
+        run("predict", "e.safetensors", "--features", "test_features.npy", "--labels", "test_labels.npy", "--members", "3", "-o", "one.npz")
+        check(pathlib.Path("one.npz").read_bytes() == pathlib.Path(f"folder/{name}.npz").read_bytes(), f"{name}: compare and predict write different files")
+    run("report", *[f"folder/{name}.npz" for name in names], "-o", "r.html")
+    page = pathlib.Path("r.html").read_text()
+    for name in names:
+        check(f"<option value=\"{names.index(name)}\"" in page and f">{name}</option>" in page, f"{name} is not at the desk")
+    fails(2, *words, "--members", "3", words="--members belongs to --predictions")
+
+
+if __name__ == "__main__":
+    main()
