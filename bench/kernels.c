@@ -5,13 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include "kernels/kernels.h"
+#include "peak.h"
 
 enum { REPEATS = 3 };
 static const double SLICE = 0.01; /* seconds of one timing */
@@ -28,54 +24,24 @@ typedef struct head {
     lli_mask mask;
 } head;
 
-static double cpu(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds per call: the fastest of a few slices, since other work on the machine only ever adds. */
 static double timed(void (*call)(head *), head *h) {
     double best = INFINITY;
     int64_t calls = 1;
     call(h);
     for (int r = 0; r < REPEATS; r++) {
-        double start = cpu(), took;
+        double start = seconds(CLOCK_THREAD_CPUTIME_ID), took;
         int64_t done = 0;
         do {
             for (int64_t c = 0; c < calls; c++)
                 call(h);
             done += calls;
-            took = cpu() - start;
+            took = seconds(CLOCK_THREAD_CPUTIME_ID) - start;
             calls = took < SLICE / 10 ? calls * 2 : calls;
         } while (took < SLICE);
         best = fmin(best, took / (double)done);
     }
     return best;
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"), noinline)) static void multiply_add(head *h) {
-    __m256 sum[10], x = _mm256_set1_ps(h->theta[0]), y = _mm256_set1_ps(h->theta[1]);
-    for (int i = 0; i < 10; i++)
-        sum[i] = _mm256_set1_ps((float)i);
-    for (int j = 0; j < 10000; j++)
-#pragma GCC unroll 10
-        for (int i = 0; i < 10; i++)
-            sum[i] = _mm256_fmadd_ps(x, sum[i], y);
-    for (int i = 1; i < 10; i++)
-        sum[0] = _mm256_add_ps(sum[0], sum[i]);
-    h->theta[0] = _mm256_cvtss_f32(sum[0]) > 1e30f ? 1 : h->theta[0];
-}
-#endif
-
-static double peak(head *h) {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return 10000.0 * 10 * 16 / timed(multiply_add, h) * 1e-9;
-#endif
-    (void)h;
-    return NAN;
 }
 
 /* Rows of the next batch in a shuffled set larger than the caches. */
@@ -205,7 +171,7 @@ int main(int argc, char **argv) {
     for (size_t s = 0; s < LLI_COUNT(shapes); s++) {
         head h = head_new(shapes[s][0], shapes[s][1], shapes[s][2]);
         if (s == 0)
-            printf("multiply-add peak %.1f GF/s; times per element\n", peak(&h));
+            printf("multiply-add peak %.1f GF/s; times per element\n", peak());
         for (size_t l = 0; l < LLI_COUNT(levels); l++) {
             h.kernels = lli_kernels_level(levels[l]);
             if (h.kernels && (argc < 2 || strcmp(argv[1], levels[l]) == 0))

@@ -7,9 +7,9 @@
 enum {
     TILE = LLI_LARGE_TILE,
     CLASSES = LLI_LARGE_CLASSES,
-    ROWS = 64,    /* in a block: their logits stay in the second-level cache, and a large batch keeps several cores busy */
+    ROWS = 128,   /* in a block: their logits stay in the second-level cache, and a large batch keeps several cores busy */
     LENGTH = 288, /* at most: that much of a panel of theta stays in the first-level cache */
-    Z = 60 << 10, /* floats of z in a part of theta, within the second-level cache */
+    Z = 24 << 10, /* floats of z in a part of theta, within the second-level cache */
     WIDTH = 240,  /* at most */
     PANELS = 64,  /* in a group, at most */
     STEP = 12     /* columns: whole tiles and whole quadruples of normals */

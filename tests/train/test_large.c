@@ -8,7 +8,7 @@
 #include "problem.h"
 #include "train/chain.h"
 
-enum { N = 333, D = 700, K = 130, B = 160, STEPS = 5 };
+enum { N = 333, D = 1000, K = 130, B = 160, STEPS = 5 };
 
 typedef struct kind {
     bool noise, resampled;

@@ -15,13 +15,13 @@ enum {
     TILE = LLI_LARGE_TILE,
     CLASSES = LLI_LARGE_CLASSES,
     PART = 2 * W, /* classes whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
-    ROWS = 256,   /* of a panel of g at a time, within the first-level cache */
+    ROWS = 512,   /* of a panel of g at a time: 32 KB */
     LINE = 16     /* floats in a cache line */
 };
 
 /* sum[r] += sum over t of a[t][r] * b[t][0 .. PART-1] */
 INLINE void multiply(vf sum[TILE][2], const float *a, const float *b, int64_t length) {
-#pragma GCC unroll 4
+    UNROLL4
     for (int64_t t = 0; t < length; t++, a += TILE, b += CLASSES) {
         vf x = load(b), y = load(b + W);
         UNROLL
@@ -161,28 +161,51 @@ INLINE void update_tile(float *theta, float *partial, const float *packed, const
     }
 }
 
-/* theta[k,j] += noise * normal number k ld + j of the stream, for columns j .. j + width - 1 of a panel. A Philox block has the normals of one
- * class and four columns; even and odd classes go into vectors of their own, so that their words, interleaved, are in the order of classes. */
-static void add_noise(float *panel, const philox_stream *stream, float noise, const lli_large_shape *s, int64_t q, int64_t j, int64_t width) {
-    for (int64_t column = j; column < LLI_MIN(j + width, s->D + 1); column += 4, panel += 4 * CLASSES)
-        for (int lane = 0; lane < CLASSES; lane += W) {
-            int64_t k = q * CLASSES + lane;
-            vi inside = LANES(vi) < (int32_t)LLI_MIN(s->K - k, W);
-            vq even = (uint64_t)(k * s->ld + column) / 4 + LANES_D(vq) * (uint64_t)(s->ld / 2);
-            philox p[2];
-            philox_blocks(p, stream, (const vq[2]){even, even + (uint64_t)(s->ld / 4)}, 2);
-            UNROLL
-            for (int pair = 0; pair < 4; pair += 2) {
-                vf xi[2], r = radius(interleave(p[0].word[pair], p[1].word[pair]));
-                direction(&xi[0], &xi[1], interleave(p[0].word[pair + 1], p[1].word[pair + 1]));
-                UNROLL
-                for (int c = 0; c < 2; c++) {
-                    float *to = panel + (pair + c) * CLASSES + lane;
-                    if (column + pair + c <= s->D)
-                        store(to, load(to) + (vf)((vi)(r * xi[c] * noise) & inside));
-                }
-            }
+enum { QUADS = 12, VECTORS = CLASSES / W, PAIRS = 2 * QUADS * VECTORS }; /* of columns; in 16 classes; of vectors of normals */
+
+/* Random words of the pairs of columns 0, 1 and 2, 3 of a panel. A Philox block has the normals of one class and four columns; even and odd
+ * classes go into vectors of their own, which interleave to the order of classes. */
+static void noise_words(vu *radii, vu *angles, const philox_stream *stream, uint64_t block, uint64_t blocks_of_a_row) {
+    UNROLL
+    for (int v = 0; v < VECTORS; v += 2) {
+        vq number[4];
+        philox p[4];
+        UNROLL
+        for (int u = 0; u < 4; u++)
+            number[u] = block + (2 * LANES_D(vq) + (uint64_t)((v + u / 2) * W + u % 2)) * blocks_of_a_row;
+        philox_blocks(p, stream, number, 4);
+        UNROLL
+        for (int u = 0; u < 4; u++) { /* pair u % 2 of vector v + u / 2 */
+            const philox *even = &p[u / 2 * 2], *odd = even + 1;
+            radii[u % 2 * VECTORS + v + u / 2] = interleave(even->word[u % 2 * 2], odd->word[u % 2 * 2]);
+            angles[u % 2 * VECTORS + v + u / 2] = interleave(even->word[u % 2 * 2 + 1], odd->word[u % 2 * 2 + 1]);
         }
+    }
+}
+
+/* theta[k,j] += noise * normal number k ld + j of the stream, for columns j .. j + width - 1 of a panel. In short loops over many columns:
+ * Philox and both halves of Box-Muller are long chains, and only links of different chains run at the same time. */
+static void add_noise(float *panel, const philox_stream *stream, float noise, const lli_large_shape *s, int64_t q, int64_t j, int64_t width) {
+    vu radii[PAIRS], angles[PAIRS];
+    vi inside[VECTORS];
+    int64_t end = LLI_MIN(j + width, s->D + 1), first = q * CLASSES;
+    for (int v = 0; v < VECTORS; v++)
+        inside[v] = LANES(vi) < (int32_t)LLI_MAX(LLI_MIN(s->K - first - v * W, W), 0);
+    for (; j < end; j += 4 * QUADS, panel += 4 * QUADS * CLASSES) {
+        int64_t columns = LLI_MIN(end - j, 4 * QUADS), pairs = (columns + 1) / 2 * VECTORS;
+        for (int64_t c = 0; c < columns; c += 4)
+            noise_words(radii + c / 2 * VECTORS, angles + c / 2 * VECTORS, stream, (uint64_t)(first * s->ld + j + c) / 4, (uint64_t)s->ld / 4);
+        for (int64_t i = 0; i < pairs; i++)
+            radii[i] = (vu)radius(radii[i]);
+        for (int64_t i = 0; i < pairs; i++) {
+            vf x, y, r = (vf)radii[i];
+            float *to = panel + i / VECTORS * 2 * CLASSES + i % VECTORS * W;
+            direction(&x, &y, angles[i]);
+            store(to, load(to) + (vf)((vi)(r * x * noise) & inside[i % VECTORS]));
+            if (i / VECTORS * 2 + 1 < columns)
+                store(to + CLASSES, load(to + CLASSES) + (vf)((vi)(r * y * noise) & inside[i % VECTORS]));
+        }
+    }
 }
 
 static void update(float *theta, const lli_large_work *w, const lli_update *u, const lli_large_shape *s, int64_t part, int worker) {

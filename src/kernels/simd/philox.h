@@ -29,9 +29,9 @@ INLINE philox_stream philox_start(lli_stream stream) {
     return s;
 }
 
-/* U vectors of blocks side by side: a round waits for the one before, so one vector alone would leave the processor idle. */
+/* U <= 4 vectors of blocks side by side: a round waits for the one before, so one vector alone would leave the processor idle. */
 INLINE void philox_blocks(philox *out, const philox_stream *s, const vq *block, const int U) {
-    vq c[2][4];
+    vq c[4][4];
     UNROLL
     for (int u = 0; u < U; u++) {
         c[u][0] = block[u];

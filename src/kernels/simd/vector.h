@@ -16,12 +16,15 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) /* checks in unrolled code take minutes to compile */
 #define UNROLL
 #define UNROLL2
+#define UNROLL4
 #elif defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #define UNROLL2 _Pragma("clang loop unroll_count(2)")
+#define UNROLL4 _Pragma("clang loop unroll_count(4)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #define UNROLL2 _Pragma("GCC unroll 2")
+#define UNROLL4 _Pragma("GCC unroll 4")
 #endif
 
 enum { W = LLI_BYTES / 4, H = LLI_BYTES / 8 }; /* floats and doubles in a vector */
