@@ -6,11 +6,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/shared.h"
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, HUGE = 2 << 20 };
 
 int64_t lli_memory_physical(void) {
     return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
@@ -27,13 +28,23 @@ static bool injected_failure(ll_context *ctx) {
     return atomic_fetch_sub(&ctx->shared->fail_at, 1) == 1;
 }
 
+/* Blocks of several huge pages ask for them: rows visited at random then cost no walk through the page tables. */
+static void *block_new(size_t bytes) {
+    size_t align = bytes >= 2 * HUGE ? HUGE : ALIGN;
+    size_t rounded = (bytes + align) / align * align; /* aligned_alloc wants a multiple of the alignment */
+    void *block = aligned_alloc(align, rounded);
+#if defined(MADV_HUGEPAGE)
+    if (block && align == HUGE)
+        (void)madvise(block, rounded, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
 static ll_status allocate(ll_context *ctx, void **out, int64_t count, size_t size) {
     int64_t bytes;
-    if (!lli_multiply(&bytes, count, (int64_t)size) || bytes > INT64_MAX - ALIGN)
+    if (!lli_multiply(&bytes, count, (int64_t)size) || bytes > INT64_MAX - HUGE)
         return lli_fail(ctx, LL_ERR_MEMORY, "%" PRId64 " elements of %zu bytes are more than memory can address", count, size);
-    /* aligned_alloc wants a multiple of the alignment. */
-    size_t rounded = ((size_t)bytes + ALIGN) / ALIGN * ALIGN;
-    void *block = injected_failure(ctx) ? NULL : aligned_alloc(ALIGN, rounded);
+    void *block = injected_failure(ctx) ? NULL : block_new((size_t)bytes);
     if (!block)
         return lli_fail(ctx, LL_ERR_MEMORY, "memory ran out while asking for %" PRId64 " bytes", bytes);
     *out = block;

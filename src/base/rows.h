@@ -12,6 +12,7 @@ typedef struct lli_rows {
     bool half;            /* f16, else f32 */
     int64_t N, D;
     void (*ahead)(const void *bytes, size_t count); /* says that these bytes come next; NULL when all is in memory */
+    const float *padded; /* [N,ld] the same rows as the kernels use them in place, see data/padded.h; NULL: there are none */
 } lli_rows;
 
 #endif

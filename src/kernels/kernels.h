@@ -45,9 +45,8 @@ typedef struct lli_batch {
     const int64_t *rows;   /* [n] */
     const int32_t *labels; /* [n] */
     int64_t n;
-    const int64_t *next;   /* [next_n] rows of the following step, brought into the cache or into work meanwhile; NULL: not known */
+    const int64_t *next;   /* [next_n] rows of the following step, brought into the cache meanwhile; NULL: not known */
     int64_t next_n;
-    bool ready;            /* these rows were `next` in the last call with this work: what it brought may be used */
 } lli_batch;
 
 /* Members to predict with: stored heads, or passes of one head under masks. */
@@ -65,8 +64,8 @@ typedef struct lli_kernels {
     const char *name;
 
     /* One whole step: gather, mask (NULL: no dropout), logits, residual, update. Returns the sum of -log p(y_i) before the step, not finite
-     * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, B the largest n and next_n. Every path in ref/ and simd/
-     * gives theta to a few ulp of what the five kernels give, and the same bits whatever `next` and `ready` say. */
+     * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, for batches of up to B. The bits do not depend on `next`,
+     * nor on whether rows->padded exists. */
     double (*step)(float *theta, /* [K,ld] */ float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
                    int64_t K);
     int64_t (*step_floats)(int64_t B, int64_t D, int64_t K);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/pool.h"
+#include "data/padded.h"
 #include "kernels/kernels.h"
 #include "methods/method.h"
 
@@ -187,12 +188,15 @@ ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *opti
     for (int i = 0; i < model->tensors; i++)
         floats += model->tensor[i].count;
     ll_status status;
+    if (model->padded && !lli_fit_block_rows(options->shuffle) && fit->method->steps(fit) > 0)
+        LLI_DO(lli_padded_new(ctx, &fit->padded, &data->rows));
     LLI_DO(lli_memory_new(ctx, &fit->chains, fit->workers, sizeof *fit->chains));
     LLI_DO(lli_memory_new(ctx, &fit->tensors, fit->workers, sizeof *fit->tensors));
     for (int w = 0; w < fit->workers; w++) {
         LLI_DO(lli_chain_new(&fit->chains[w], ctx, model, data, options->batch_size, lli_fit_block_rows(options->shuffle),
                              fit->method == &lli_method_bootstrap));
         fit->chains[w]->meter = meter;
+        fit->chains[w]->rows.padded = fit->padded;
         LLI_DO(lli_memory_new(ctx, &fit->tensors[w], floats, sizeof(float)));
     }
 done:
@@ -209,8 +213,10 @@ void lli_fit_release(lli_fit *fit) {
             lli_memory_free(fit->tensors[w]);
     }
     lli_memory_free(fit->chains);
+    lli_memory_free(fit->padded);
     lli_memory_free(fit->tensors);
     fit->chains = NULL;
+    fit->padded = NULL;
     fit->tensors = NULL;
 }
 

@@ -19,6 +19,7 @@ typedef struct lli_fit {
     lli_meter *meter;
     int workers;
     lli_chain **chains;  /* [workers] */
+    float *padded;       /* [N,ld] rows for the steps of all chains, or NULL; data/padded.h */
     float **tensors;     /* [workers] room for the tensors of one member, one after the other */
 } lli_fit;
 

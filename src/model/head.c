@@ -147,7 +147,7 @@ static int64_t work_floats(const lli_model *m, int64_t B, int workers) {
 
 lli_head_step lli_head_step_of(const lli_step *s) {
     return (lli_head_step){
-        .batch = {s->rows, s->labels, s->n, s->next, s->next_n, s->ready},
+        .batch = {s->rows, s->labels, s->n, s->next, s->next_n},
         .update =
             {
                 .shrink = (float)(1 - s->lr * s->decay),
@@ -175,6 +175,7 @@ ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D)
     *model = (lli_model){
         .ops = &rows_ops,
         .kernels = kernels,
+        .padded = true,
         .D = D,
         .K = K,
         .floats = K * lli_kernels_stride(D),
@@ -188,6 +189,7 @@ ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D
     LLI_TRY(lli_head_rows(ctx, model, K, D));
     if (lli_large_suits(model->kernels, K, D)) {
         model->ops = &lli_large_ops;
+        model->padded = false;
         model->floats = lli_large_floats(K, D);
     }
     return LL_OK;

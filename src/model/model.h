@@ -17,7 +17,6 @@ typedef struct lli_step {
     int64_t n;
     const int64_t *next;   /* [next_n] rows of the following step, to be fetched meanwhile; NULL where there is none */
     int64_t next_n;
-    bool ready;            /* the last step with this work had these rows as `next` */
     double lr;
     double decay;          /* tau / N */
     double noise;          /* sqrt(2 lr / N), 0 without */
@@ -49,6 +48,7 @@ enum { LLI_TENSORS_MAX = 64 };
 struct lli_model {
     const lli_model_ops *ops;
     const struct lli_kernels *kernels;
+    bool padded;    /* steps are faster with padded rows */
     int64_t D, K;
     int64_t floats; /* of theta, padding included */
     int tensors;

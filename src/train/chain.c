@@ -28,6 +28,7 @@ ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model
     int64_t N = data->rows.N, B = LLI_MIN(batch_size, N);
     chain->model = model;
     chain->data = data;
+    chain->rows = data->rows;
     LLI_DO(lli_memory_new(ctx, &chain->theta, model->floats, sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &chain->work, model->ops->work_floats(model, B, lli_pool_workers(ctx)), sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &chain->order, N, sizeof(int64_t)));
@@ -59,7 +60,6 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
     chain->options = *options;
     chain->state = (lli_chain_state){0, NAN, 0};
     chain->epoch = -1;
-    chain->ready = -1;
     memcpy(chain->theta, theta, (size_t)chain->model->floats * sizeof *theta);
     if (options->resampled)
         lli_order_resample(chain->list, chain->data->rows.N, options->seed, options->member);
@@ -123,9 +123,9 @@ static void read_ahead(const lli_chain *chain, int64_t place) {
 
 static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64_t first, int64_t n) {
     const lli_chain_options *o = &chain->options;
-    const lli_rows *rows = &chain->data->rows;
+    const lli_rows *rows = &chain->rows;
     const int64_t *batch = chain->order + first;
-    int64_t next_n = LLI_MIN(rows->N - first - n, n), step_number = chain->state.step;
+    int64_t next_n = LLI_MIN(rows->N - first - n, n);
     for (int64_t i = 0; i < n; i++)
         chain->labels[i] = chain->data->labels[batch[i]];
     double lr = lli_chain_lr(o, chain->state.step);
@@ -135,16 +135,14 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .n = n,
         .next = next_n > 0 ? batch + n : NULL,
         .next_n = next_n,
-        .ready = chain->ready == step_number,
         .lr = lr,
         .decay = o->prior_precision / (double)rows->N,
         .noise = o->noise ? sqrt(2 * lr / (double)rows->N) : 0,
         .drop16 = o->drop16,
         .seed = o->seed,
         .member = o->member,
-        .step = step_number,
+        .step = chain->state.step,
     };
-    chain->ready = next_n > 0 ? step_number + 1 : -1;
     return chain->model->ops->step(nll, ctx, chain->model, chain->theta, chain->work, rows, &step);
 }
 

@@ -30,6 +30,7 @@ typedef struct lli_chain_state {
 typedef struct lli_chain {
     const lli_model *model;
     const ll_dataset *data;
+    lli_rows rows;    /* of data, padded if its owner likes */
     lli_meter *meter; /* counts steps */
     lli_chain_options options;
     lli_chain_state state;
@@ -40,7 +41,6 @@ typedef struct lli_chain {
     int64_t *blocks;  /* [ceil(N/block_rows)] order of the blocks, NULL for a full shuffle */
     int32_t *labels;  /* [B] */
     int64_t epoch;    /* that `order` is for; -1 = none */
-    int64_t ready;    /* step whose rows the last step was told of; -1 = none */
 } lli_chain;
 
 /* All the memory a chain will ever use; one per worker, started again for each member. */

@@ -31,6 +31,12 @@ void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double wei
 
 extern const struct lli_large LEVEL(large);
 
+/* The mask and the two products on rows that lie anywhere; update also asks memory for the rows `next` (NULL: none), n of them. */
+void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *mask, int64_t n, int64_t D, int64_t ld);
+void LEVEL(logits_of)(float *logits, const float *theta, const float *const *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
+void LEVEL(update_of)(float *theta, const float *g, const float *const *z, const float *const *next, const lli_update *u, int64_t n, int64_t K,
+                      int64_t D, int64_t ld, int64_t ldk);
+
 /* theta[k,j] += noise * normal number k ld + j of the stream, for j <= D. */
 void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int64_t ld, float noise);
 

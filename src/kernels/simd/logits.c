@@ -16,7 +16,9 @@ enum {
 
 typedef struct work {
     float *out;
-    const float *z, *theta; /* from the block's first feature on; row 0 of theta is class `first` */
+    const float *const *rows; /* NULL: they lie one after the other in z */
+    int64_t column;           /* first feature of the block */
+    const float *z, *theta;   /* from there on; row 0 of theta is class `first` */
     int64_t first, theta_ld, ld, ldk;
     int64_t length; /* of the block */
     bool add;       /* to what earlier blocks left in out */
@@ -24,14 +26,17 @@ typedef struct work {
 
 INLINE void tile(const work *w, int64_t i, int64_t k, const int R, const int C) {
     vf sum[12] = {{0}};
-    const float *z = w->z + i * w->ld, *theta = w->theta + (k - w->first) * w->theta_ld;
-    const int64_t ld = w->ld, theta_ld = w->theta_ld, length = w->length;
+    const float *z[8], *theta = w->theta + (k - w->first) * w->theta_ld;
+    UNROLL
+    for (int r = 0; r < R; r++)
+        z[r] = w->rows ? w->rows[i + r] + w->column : w->z + (i + r) * w->ld;
+    const int64_t theta_ld = w->theta_ld, length = w->length;
     UNROLL2
     for (int64_t j = 0; j < length; j += W) {
         vf x[8];
         UNROLL
         for (int r = 0; r < R; r++)
-            x[r] = load(z + r * ld + j);
+            x[r] = load(z[r] + j);
         UNROLL
         for (int c = 0; c < C; c++) {
             vf y = load(theta + c * theta_ld + j);
@@ -109,8 +114,16 @@ static void block_of(work *w, const float *theta, int64_t n, int64_t K) {
         }
 }
 
-void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
-    int64_t blocks = (ld + BLOCK - 1) / BLOCK, block = (ld / 16 + blocks - 1) / blocks * 16;
+static void blocks(float *logits, const float *theta, const float *z, const float *const *rows, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
+    int64_t count = (ld + BLOCK - 1) / BLOCK, block = (ld / 16 + count - 1) / count * 16;
     for (int64_t j = 0; j < ld; j += block)
-        block_of(&(work){.out = logits, .z = z + j, .ld = ld, .ldk = ldk, .length = LLI_MIN(block, ld - j), .add = j > 0}, theta + j, n, K);
+        block_of(&(work){logits, rows, j, rows ? NULL : z + j, NULL, 0, 0, ld, ldk, LLI_MIN(block, ld - j), j > 0}, theta + j, n, K);
+}
+
+void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
+    blocks(logits, theta, z, NULL, n, K, ld, ldk);
+}
+
+void LEVEL(logits_of)(float *logits, const float *theta, const float *const *z, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
+    blocks(logits, theta, NULL, z, n, K, ld, ldk);
 }
