@@ -66,7 +66,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_predict_write(ctx, args->output, ensemble, data, &args->options);
     if (status == LL_OK) {
         FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
-        fprintf(to, "%" PRId64 " points by %" PRId64 " members of %s, %.1f s -> %s\n", ll_dataset_rows(data), ll_ensemble_samples(ensemble),
+        int64_t S = ll_ensemble_samples(ensemble);
+        fprintf(to, "%" PRId64 " points by %" PRId64 " member%s of %s, %.1f s -> %s\n", ll_dataset_rows(data), S, S == 1 ? "" : "s",
                 ll_ensemble_method(ensemble), term_seconds() - start, args->output);
     }
     ll_dataset_free(data);

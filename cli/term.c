@@ -110,10 +110,17 @@ static const char *stop(const char *sentence) {
     return strchr(".!?", sentence[length - 1]) ? "" : ".";
 }
 
+static void put_safe(FILE *to, const char *text, const char *allowed) {
+    for (; *text; text++)
+        fputc(((unsigned char)*text < 32 && !strchr(allowed, *text)) || *text == 127 ? '?' : *text, to);
+}
+
 static void say(const char *color, const char *prefix, const char *sentence) {
     bool colored = use_color();
     wipe_bar();
-    fprintf(stderr, "%s%s%s %s%s\n", colored ? color : "", prefix, colored ? "\033[0m" : "", sentence, stop(sentence));
+    fprintf(stderr, "%s%s%s ", colored ? color : "", prefix, colored ? "\033[0m" : "");
+    put_safe(stderr, sentence, "\n"); /* it may quote names from files */
+    fprintf(stderr, "%s\n", stop(sentence));
     fflush(stderr);
 }
 
@@ -202,8 +209,7 @@ ll_status term_flush(void) {
 }
 
 void term_print_safe(const char *text) {
-    for (; *text; text++)
-        putchar((unsigned char)*text < 32 || *text == 127 ? '?' : *text);
+    put_safe(stdout, text, "");
 }
 
 /* Bytes of the UTF-8 character at `p`, or 0 if there is none. Overlong forms and surrogates are let through: readers replace them. */

@@ -50,6 +50,13 @@ def inspect_metadata():
 
 
 @case
+def refusals_quote_names_safely():
+    safetensors("m.safetensors", {"\x1b[2Jx": np.ones((2, 2), np.float32), "y": np.ones((2, 2), np.float32)})
+    err = fails(2, "fit", "--features", "m.safetensors", "--labels", "m.safetensors:y", "-o", "e.safetensors", words="?[2Jx")
+    check("\x1b" not in err, "control characters reach the terminal")
+
+
+@case
 def inspect_tells_formats_by_content():
     np.save("a.npy", np.arange(4.0))
     os.rename("a.npy", "misnamed.bin")
