@@ -89,8 +89,8 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
             return lli_fail(ctx, LL_ERR_DATA, "%s: the weight of member %" PRId64 " is %g; expected a finite number of at least 0", path, s, p->weight[s]);
         total += p->weight[s];
     }
-    if (!(total > 0))
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the weights of the members are all zero", path);
+    if (!(total > 0) || !isfinite(total))
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the weights of the members sum to %g; expected a finite number above 0", path, total);
     for (int64_t i = 0; i < p->stored * p->K * p->D; i++)
         if (!isfinite(e->W[i]))
             return lli_fail(ctx, LL_ERR_DATA, "%s: W holds a value that is not finite in member %" PRId64, path, i / (p->K * p->D));
@@ -108,8 +108,11 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
     LLI_TRY(find_array(ctx, &weight, bundle, path, "weight", LL_DTYPE_F64, 1));
     for (int64_t i = 0; i < bundle->meta_count; i++)
         LLI_TRY(lli_provenance_add(ctx, &p->provenance, bundle->meta[i].key, bundle->meta[i].value));
+    const char *format = lli_provenance_get(&p->provenance, "format");
+    if (!format || strcmp(format, LLI_ENSEMBLE_FORMAT) != 0)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry format is %s; expected " LLI_ENSEMBLE_FORMAT, path, format ? format : "missing");
     p->method = lli_provenance_get(&p->provenance, "method");
-    if (!p->method)
+    if (!p->method || !*p->method || p->method[strspn(p->method, "abcdefghijklmnopqrstuvwxyz")] != 0)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: its metadata name no method", path);
     p->S = weight.shape[0];
     p->stored = W.shape[0];

@@ -16,6 +16,9 @@ ll_status lli_provenance_add(ll_context *ctx, lli_provenance *p, const char *key
 const char *lli_provenance_get(const lli_provenance *p, const char *key); /* NULL if absent */
 void lli_provenance_release(lli_provenance *p);
 
+/* The metadata entry `format` of an ensemble's file. Another meaning of its arrays or entries is another number. */
+#define LLI_ENSEMBLE_FORMAT "lastlayer-ensemble-1"
+
 /* What is known of an ensemble before its first member exists. */
 typedef struct lli_ensemble_plan {
     const char *method;

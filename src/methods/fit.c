@@ -139,7 +139,7 @@ static ll_status record_number(ll_context *ctx, lli_provenance *p, const char *k
 
 static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *o, const ll_dataset *data, const char *head_hash, double norm) {
     lli_provenance *p = &plan->provenance;
-    LLI_TRY(lli_provenance_add(ctx, p, "format", "lastlayer-ensemble-1"));
+    LLI_TRY(lli_provenance_add(ctx, p, "format", LLI_ENSEMBLE_FORMAT));
     LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
     LLI_TRY(record_options(ctx, p, o));
     if (plan->drop16)

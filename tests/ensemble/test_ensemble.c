@@ -142,6 +142,15 @@ static void test_refusals(void **state) {
     parts_init(&p);
     p.meta[1].key = "way";
     refuse(ctx, &p, LL_ERR_FORMAT, "its metadata name no method");
+    parts_init(&p);
+    p.meta[1].value = "sgld\033[31m";
+    refuse(ctx, &p, LL_ERR_FORMAT, "its metadata name no method");
+    parts_init(&p);
+    p.meta[0].value = "lastlayer-ensemble-2";
+    refuse(ctx, &p, LL_ERR_FORMAT, "format is lastlayer-ensemble-2; expected lastlayer-ensemble-1");
+    parts_init(&p);
+    p.meta[0].key = "form";
+    refuse(ctx, &p, LL_ERR_FORMAT, "format is missing");
     static const double weights[] = {-1, NAN, INFINITY};
     for (size_t i = 0; i < LLI_COUNT(weights); i++) {
         parts_init(&p);
@@ -150,7 +159,9 @@ static void test_refusals(void **state) {
     }
     parts_init(&p);
     memset(p.weight, 0, sizeof p.weight);
-    refuse(ctx, &p, LL_ERR_DATA, "all zero");
+    refuse(ctx, &p, LL_ERR_DATA, "the weights of the members sum to 0");
+    p.weight[0] = p.weight[1] = 1e308;
+    refuse(ctx, &p, LL_ERR_DATA, "the weights of the members sum to inf");
     parts_init(&p);
     p.W[K * D + 1] = NAN;
     refuse(ctx, &p, LL_ERR_DATA, "W holds a value that is not finite in member 1");
