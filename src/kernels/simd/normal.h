@@ -5,10 +5,10 @@
 
 #include "kernels/simd/elementary.h"
 
-/* (c + 1/2) 2^-32 in one rounding beyond that of c + 1/2. */
+/* (c + 1/2) 2^-32, rounded once: both products and the inner sum are exact. */
 INLINE vf unit(vu c) {
     vf high = __builtin_convertvector((vi)(c >> 16), vf), low = __builtin_convertvector((vi)(c & 0xffffu), vf);
-    return (high * 65536.0f + low + 0.5f) * 0x1p-32f;
+    return fma_f(high, all(0x1p-16f), fma_f(low, all(0x1p-32f), all(0x1p-33f)));
 }
 
 /* sqrt(-2 log u), u = (c + 1/2) 2^-32. Above .7 log(1 - v) is taken of v = 1 - u, which the complement of c gives without cancellation. */

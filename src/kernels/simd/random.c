@@ -5,77 +5,66 @@
 #include "kernels/simd/normal.h"
 #include "kernels/simd/philox.h"
 
-enum { NORMALS = 4 * H }; /* of H blocks */
+enum { NORMALS = 4 * H, VECTORS = 16, CHUNK = VECTORS * NORMALS }; /* of H blocks; of blocks in a chunk; normals in a chunk */
 
-/* Blocks per lane, such that the last shuffle of normals_of leaves them in order. */
+/* Blocks per lane, such that the last shuffle of `draw` leaves them in order. */
 #if LLI_BYTES == 32
 static const vq order = {0, 2, 1, 3};
 #else
 static const vq order = {0, 1};
 #endif
 
-/* Box-Muller on H blocks: two vectors of normals, in order. */
-INLINE void box_muller(vf out[2], philox p) {
-    vf r = radius(interleave(p.word[0], p.word[2])), c, s;
-    direction(&c, &s, interleave(p.word[1], p.word[3]));
-    vf x = r * c, y = r * s; /* numbers 0, 2 and 1, 3 of each block */
+/* The normals of `vectors` vectors of blocks from `block` on, in order; out has room for a multiple of four vectors. In short loops: Philox and
+ * both halves of Box-Muller are long chains, and only links of different chains run at the same time. */
+static void draw(vf out[2 * VECTORS], const philox_stream *stream, uint64_t block, int64_t vectors) {
+    vu radii[VECTORS], angles[VECTORS];
+    for (int64_t v = 0; v < vectors; v += 4) {
+        philox p[4];
+        vq first = block + (uint64_t)(v * H) + order;
+        philox_blocks(p, stream, (const vq[4]){first, first + H, first + 2 * H, first + 3 * H}, 4);
+        UNROLL
+        for (int u = 0; u < 4; u++) {
+            radii[v + u] = interleave(p[u].word[0], p[u].word[2]);
+            angles[v + u] = interleave(p[u].word[1], p[u].word[3]);
+        }
+    }
+    for (int64_t v = 0; v < vectors; v++)
+        radii[v] = (vu)radius(radii[v]);
+    for (int64_t v = 0; v < vectors; v++) {
+        vf c, s, r = (vf)radii[v];
+        direction(&c, &s, angles[v]);
+        vf x = r * c, y = r * s; /* numbers 0, 2 and 1, 3 of each block */
 #if LLI_BYTES == 32
-    out[0] = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
-    out[1] = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
+        out[2 * v] = __builtin_shufflevector(x, y, 0, 8, 1, 9, 4, 12, 5, 13);
+        out[2 * v + 1] = __builtin_shufflevector(x, y, 2, 10, 3, 11, 6, 14, 7, 15);
 #else
-    out[0] = __builtin_shufflevector(x, y, 0, 4, 1, 5);
-    out[1] = __builtin_shufflevector(x, y, 2, 6, 3, 7);
+        out[2 * v] = __builtin_shufflevector(x, y, 0, 4, 1, 5);
+        out[2 * v + 1] = __builtin_shufflevector(x, y, 2, 6, 3, 7);
 #endif
-}
-
-/* The normals of blocks `block` to `block` + U H - 1: 2 U vectors. */
-INLINE void normals_of(vf *out, const philox_stream *stream, uint64_t block, const int U) {
-    philox p[2];
-    philox_blocks(p, stream, (const vq[2]){block + order, block + H + order}, U);
-    UNROLL
-    for (int u = 0; u < U; u++)
-        box_muller(out + 2 * u, p[u]);
+    }
 }
 
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count) {
     philox_stream s = philox_start(stream);
-    int64_t skip = first % 4, i = 0;
-    vf xi[4];
-    if (skip == 0)
-        for (; i + 2 * NORMALS <= count; i += 2 * NORMALS) {
-            normals_of(xi, &s, (uint64_t)(first + i) / 4, 2);
-            UNROLL
-            for (int v = 0; v < 4; v++)
-                store(out + i + v * W, xi[v]);
-        }
-    for (int64_t take; i < count; i += take, skip = 0) {
-        take = LLI_MIN(NORMALS - skip, count - i);
-        normals_of(xi, &s, (uint64_t)(first + i) / 4, 1);
+    vf xi[2 * VECTORS];
+    for (int64_t skip = first % 4, i = 0, take; i < count; i += take, skip = 0) {
+        take = LLI_MIN(CHUNK - skip, count - i);
+        draw(xi, &s, (uint64_t)(first + i) / 4, (skip + take + NORMALS - 1) / NORMALS);
         memcpy(out + i, (const float *)xi + skip, (size_t)take * sizeof *out);
     }
 }
 
-/* x[j] += noise * xi[j], j < inside. */
-INLINE void add(float *x, const vf *xi, float noise, int64_t inside, const int vectors) {
-    UNROLL
-    for (int v = 0; v < vectors; v++) {
-        int32_t lanes = (int32_t)LLI_MIN(inside - v * W, W);
-        store(x + v * W, load(x + v * W) + (vf)((vi)(xi[v] * noise) & (LANES(vi) < lanes)));
-    }
-}
-
+/* Over the rows as one array, padding included, which costs little and gives short rows long loops; the padding gets no noise. */
 void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int64_t ld, float noise) {
     philox_stream s = philox_start(stream);
-    vf xi[4];
-    for (int64_t k = 0; k < K; k++) {
-        int64_t place = k * ld, end = place + D + 1; /* the padding gets no noise */
-        for (; place + NORMALS < end; place += 2 * NORMALS) {
-            normals_of(xi, &s, (uint64_t)place / 4, 2);
-            add(theta + place, xi, noise, end - place, 4);
-        }
-        if (place < end) {
-            normals_of(xi, &s, (uint64_t)place / 4, 1);
-            add(theta + place, xi, noise, end - place, 2);
+    vf xi[2 * VECTORS];
+    for (int64_t place = 0, j = 0, take; place < K * ld; place += take) {
+        take = LLI_MIN(CHUNK, K * ld - place);
+        draw(xi, &s, (uint64_t)place / 4, (take + NORMALS - 1) / NORMALS);
+        for (int64_t v = 0; v < take / W; v++, j = j + W < ld ? j + W : 0) {
+            float *to = theta + place + v * W;
+            vi inside = LANES(vi) < (int32_t)LLI_MAX(LLI_MIN(D + 1 - j, W), 0);
+            store(to, load(to) + (vf)((vi)(xi[v] * noise) & inside));
         }
     }
 }
