@@ -70,8 +70,8 @@ ll_status lli_pickle_refuse(ll_context *ctx, const char *name) {
     return lli_fail(
         ctx, LL_ERR_FORMAT,
         "%s: a PyTorch pickle is not read, because loading one can run any code in it; convert it with these two lines of Python:\n"
-        "import torch; from safetensors.torch import save_file\n"
-        "save_file({k: v.contiguous() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()}, \"model.safetensors\")",
+        "import numpy, torch\n"
+        "numpy.savez(\"model.npz\", **{k: v.float().numpy() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()})",
         name, name);
 }
 
