@@ -19,5 +19,6 @@ ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const
 ll_status lli_sink_write(lli_sink *sink, ll_context *ctx, int64_t array, int64_t first_row, int64_t rows, const void *data) LL_CHECK_RESULT;
 ll_status lli_sink_commit(lli_sink *sink, ll_context *ctx) LL_CHECK_RESULT; /* frees the sink, also on failure */
 void lli_sink_abandon(lli_sink *sink);                                      /* NULL is fine */
+bool lli_sink_is_table(const char *path); /* one row per point and nothing else: .csv */
 
 #endif

@@ -3,6 +3,8 @@
 #include "formats/sink.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -18,14 +20,27 @@ static const struct {
     {".csv", lli_sink_csv}, {".idx", lli_sink_idx}, {"-ubyte", lli_sink_idx},
 };
 
-static lli_sink_layout *find_layout(const char *path) {
+static lli_sink_layout *by_extension(const char *path) {
     size_t length = strlen(path);
     for (size_t i = 0; i < LLI_COUNT(layouts); i++) {
         size_t size = strlen(layouts[i].extension);
         if (length >= size && strcmp(path + length - size, layouts[i].extension) == 0)
             return layouts[i].layout;
     }
-    return lli_file_is_device(path) ? lli_sink_npz : NULL;
+    return NULL;
+}
+
+/* A link without an extension, such as /dev/stdout > pred.csv, counts as what it leads to. */
+static lli_sink_layout *find_layout(const char *path) {
+    char end[PATH_MAX];
+    lli_sink_layout *layout = by_extension(path);
+    if (!layout && lli_file_is_device(path))
+        return lli_sink_npz;
+    return layout || !realpath(path, end) ? layout : by_extension(end);
+}
+
+bool lli_sink_is_table(const char *path) {
+    return find_layout(path) == lli_sink_csv;
 }
 
 static void free_sink(lli_sink_file *sink) {

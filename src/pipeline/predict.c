@@ -126,8 +126,7 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
     ll_status status;
     LLI_DO(lli_rows_parse(ctx, &rows, &R, o.members, data->rows.N));
     lli_predict_request request = {.probs = !o.no_probs, .running = data->labels != NULL, .row_offset = o.row_offset, .block = o.block, .rows = rows, .R = R};
-    size_t length = strlen(path);
-    bool table_only = length > 4 && strcmp(path + length - 4, ".csv") == 0; /* one row per point, nothing else */
+    bool table_only = lli_sink_is_table(path);
     if (table_only) {
         request.running = false;
         if (R)

@@ -129,6 +129,20 @@ def to_stdout():
     check(b"sgd: 5 members" in done.stderr, done.stderr)
 
 
+@cases_of([("npz", "pred.npz"), ("csv", "pred.csv")])
+def stdout_into_a_file(name):
+    """The shell's file behind /dev/stdout says the format; the summary stays out of it."""
+    ensemble()
+    words = ["predict", "ens.safetensors", *samples.PREDICT, "-o"]
+    run(*words, "direct-" + name)
+    with open(name, "wb") as to:
+        run(*words, "/dev/stdout", stdout=to)
+    check(open(name, "rb").read() == open("direct-" + name, "rb").read(), "other bytes through /dev/stdout")
+    with open("pred", "wb") as to:
+        _, err = run(*words, "/dev/stdout", stdout=to, code=USAGE)
+    check("cannot tell the format" in err, err)
+
+
 def start(*arguments):
     return subprocess.Popen([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
 
