@@ -38,7 +38,10 @@ static void bash_flag(const command *cmd, const ll_option *option) {
 static void bash_choice(const command *cmd, const ll_option *option) {
     if (option->type != LL_OPTION_CHOICE)
         return;
-    printf("    '%s --%s') COMPREPLY=($(compgen -W '", cmd->name, option->name);
+    printf("    '%s --%s'", cmd->name, option->name);
+    if (option->letter)
+        printf(" | '%s -%c'", cmd->name, option->letter);
+    fputs(") COMPREPLY=($(compgen -W '", stdout);
     words_of(option->choices);
     puts("' -- \"$word\")); return ;;");
 }
@@ -64,7 +67,7 @@ void help_complete_bash(void) {
     command_words();
     puts(" man bash zsh fish' -- \"$word\")); return ;;\n    esac");
     puts("    case \"$word\" in\n    -*) COMPREPLY=($(compgen -W \"$flags\" -- \"$word\")) ;;\n    *) compopt -o filenames 2>/dev/null; "
-         "COMPREPLY=($(compgen -f -- \"$word\")) ;;\n    esac");
+         "mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;\n    esac");
     puts("}\ncomplete -F _lastlayer lastlayer");
 }
 

@@ -106,15 +106,18 @@ def completion(shell):
     ("commands", "lastlayer pre", ["predict"]),
     ("flags", "lastlayer fit --he", ["--head", "--head-layout", "--help"]),
     ("words of a choice", "lastlayer fit --method sg", ["sgd", "sgld"]),
+    ("words after a short flag", "lastlayer fit -m boot", ["bootstrap"]),
+    ("files", "lastlayer inspect my", ["my file.npy"]),
 ])
 def bash_completes(line, expected):
     script, _ = run("help", "bash")
     with open("completion", "w") as file:
         file.write(script)
+    open("my file.npy", "w").close()
     words = " ".join(f"'{w}'" for w in line.split())
     ask = f"source ./completion; COMP_WORDS=({words}); COMP_CWORD={len(line.split()) - 1}; _lastlayer; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True)
-    check(sorted(done.stdout.split()) == sorted(expected), f"{done.stdout}{done.stderr}")
+    check(sorted(done.stdout.splitlines()) == sorted(expected), f"{done.stdout}{done.stderr}")
 
 
 @case
