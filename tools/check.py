@@ -27,7 +27,7 @@ def configure(folder, *options, **env):
     if (root / folder / "build.ninja").exists():
         return
     options = list(options)
-    if os.environ.get("CI") == "true":
+    if folder == "build" and os.environ.get("CI") == "true":  # sanitizers make the compiler see ghosts
         options.append("-Dwerror=true")
     done = run("meson", "setup", folder, *options, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
