@@ -88,7 +88,7 @@ LL_API int ll_context_threads(const ll_context *ctx);
 LL_API void ll_context_cancel(ll_context *ctx); /* from any thread or signal handler: running calls return LL_ERR_CANCELLED */
 
 /* The kernels in use: "ref", "base", "v3". Numbers are the same bits on every machine of one level. The environment variable
- * LASTLAYER_ISA chooses another one; an unknown or unsupported name makes ll_context_new fail. */
+ * LASTLAYER_ISA chooses another one; with an unknown or unsupported name this is "none", and what computes fails with LL_ERR_USAGE. */
 LL_API const char *ll_isa(void);
 
 /* ---- 3 options ----------------------------------------------------------------------------------------------------------- */

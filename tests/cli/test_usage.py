@@ -121,6 +121,13 @@ def bash_completes(line, expected):
 
 
 @case
+def unknown_kernels():
+    samples.make()
+    fails(2, *samples.FIT, "-o", "e.safetensors", env={"LASTLAYER_ISA": "v9"}, words="LASTLAYER_ISA")
+    check("(none kernels)" in run("--version", env={"LASTLAYER_ISA": "v9"})[0], "the version names kernels that do not exist")
+
+
+@case
 def no_command():
     _, err = run(code=2)
     check(err.startswith("lastlayer: ") and err.count("\n") == 1 and "--help" in err, err)
