@@ -242,16 +242,6 @@ ll_status lli_format_split(char **file, const char **name, ll_context *ctx, cons
     return LL_OK;
 }
 
-bool lli_format_same(const char *where, const char *path) {
-    char file[PATH_MAX];
-    size_t length = split_point(where);
-    if (length >= sizeof file)
-        return false;
-    memcpy(file, where, length);
-    file[length] = 0;
-    return lli_file_same(file, path);
-}
-
 ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names) {
     char *file;
     const char *name;

@@ -8,8 +8,6 @@
 /* FILE of FILE or FILE:NAME, to free; *name points into `where`, NULL without one. A path that exists as a whole is never split;
  * otherwise the last ':' whose left side exists is the border. Nothing need exist: then the whole is FILE. */
 ll_status lli_format_split(char **file, const char **name, ll_context *ctx, const char *where) LL_CHECK_RESULT;
-/* `where` (FILE or FILE:NAME) and `path` are one file: an output that would replace its own input. */
-bool lli_format_same(const char *where, const char *path);
 
 /* Arrays into a file; the format is the extension's: .npy .npz .safetensors .csv .idx (a device or pipe without one of them gets .npz).
  * `specs`: names, types and shapes; data are not looked at. Copies what it needs. Row r of an array is the r-th slice along its first
