@@ -109,7 +109,7 @@ static void report_shape(ll_context *ctx, const shape *s) {
     double best = INFINITY;
     for (int e = 0; e < 10; e++) {
         double begin = cpu();
-        lli_order_shuffle(order, NULL, s->N, 1, 0, e);
+        lli_order_shuffle(order, lli_kernels_get(), NULL, s->N, 1, 0, e);
         best = fmin(best, cpu() - begin);
     }
     printf("  shuffle %.2f ms", 1e3 * best);

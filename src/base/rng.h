@@ -57,11 +57,19 @@ static inline lli_philox lli_rng_block(lli_stream s, uint64_t block) {
     return lli_rng_philox(counter, key);
 }
 
-/* Uniform in [0, n): the high part of a 64-bit draw times n. Draw i takes half a block. */
-static inline uint64_t lli_rng_below(lli_stream s, uint64_t i, uint64_t n) {
+/* 64 bits. Draw i takes half a block. */
+static inline uint64_t lli_rng_draw(lli_stream s, uint64_t i) {
     lli_philox p = lli_rng_block(s, i / 2);
-    uint64_t draw = i % 2 ? (uint64_t)p.lane[3] << 32 | p.lane[2] : (uint64_t)p.lane[1] << 32 | p.lane[0];
+    return i % 2 ? (uint64_t)p.lane[3] << 32 | p.lane[2] : (uint64_t)p.lane[1] << 32 | p.lane[0];
+}
+
+/* Uniform in [0, n): the high part of a draw times n. */
+static inline uint64_t lli_rng_scale(uint64_t draw, uint64_t n) {
     return (uint64_t)(((unsigned __int128)draw * n) >> 64);
+}
+
+static inline uint64_t lli_rng_below(lli_stream s, uint64_t i, uint64_t n) {
+    return lli_rng_scale(lli_rng_draw(s, i), n);
 }
 
 #endif

@@ -4,33 +4,24 @@
 
 #include <string.h>
 
-#include "base/rng.h"
-#include "base/status.h"
+#include "data/order.h"
 
 int64_t lli_blocks_count(int64_t N, int64_t block_rows) {
     return (N - 1) / block_rows + 1;
 }
 
-/* Fisher-Yates on n numbers; place i uses draw first_draw + i. */
-static void shuffle(int64_t *list, int64_t n, lli_stream stream, int64_t first_draw) {
-    for (int64_t i = n - 1; i > 0; i--) {
-        int64_t j = (int64_t)lli_rng_below(stream, (uint64_t)(first_draw + i), (uint64_t)i + 1), kept = list[i];
-        list[i] = list[j];
-        list[j] = kept;
-    }
-}
-
-void lli_blocks_shuffle(int64_t *order, int64_t *blocks, const int64_t *list, int64_t N, int64_t block_rows, uint64_t seed, int64_t member, int64_t epoch) {
+void lli_blocks_shuffle(int64_t *order, int64_t *blocks, const lli_kernels *kernels, const int64_t *list, int64_t N, int64_t block_rows,
+                        uint64_t seed, int64_t member, int64_t epoch) {
     lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_SHUFFLE, member, epoch);
     int64_t count = lli_blocks_count(N, block_rows), at = 0;
     for (int64_t b = 0; b < count; b++)
         blocks[b] = b;
-    shuffle(blocks, count, stream, N); /* draws 0..N-1 are the rows' */
+    lli_order_permute(blocks, kernels, count, stream, N); /* draws 0..N-1 are the rows' */
     for (int64_t b = 0; b < count; b++) {
         int64_t first = blocks[b] * block_rows, n = LLI_MIN(block_rows, N - first);
         for (int64_t i = 0; i < n; i++)
             order[at + i] = list ? list[first + i] : first + i;
-        shuffle(order + at, n, stream, first);
+        lli_order_permute(order + at, kernels, n, stream, first);
         at += n;
     }
 }

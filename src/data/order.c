@@ -4,24 +4,37 @@
 
 #include <string.h>
 
-#include "base/rng.h"
+enum { CHUNK = 512 }; /* draws at a time */
 
-void lli_order_shuffle(int64_t *order, const int64_t *list, int64_t N, uint64_t seed, int64_t member, int64_t epoch) {
+void lli_order_permute(int64_t *list, const lli_kernels *kernels, int64_t n, lli_stream stream, int64_t first) {
+    uint64_t draw[CHUNK];
+    for (int64_t end = n, start; end > 1; end = start) {
+        start = LLI_MAX(1, end - CHUNK);
+        kernels->draws(draw, stream, first + start, end - start);
+        for (int64_t i = end - 1; i >= start; i--) {
+            int64_t j = (int64_t)lli_rng_scale(draw[i - start], (uint64_t)i + 1), kept = list[i];
+            list[i] = list[j];
+            list[j] = kept;
+        }
+    }
+}
+
+void lli_order_shuffle(int64_t *order, const lli_kernels *kernels, const int64_t *list, int64_t N, uint64_t seed, int64_t member, int64_t epoch) {
     if (list)
         memcpy(order, list, (size_t)N * sizeof *order);
     else
         for (int64_t i = 0; i < N; i++)
             order[i] = i;
-    lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_SHUFFLE, member, epoch);
-    for (int64_t i = N - 1; i > 0; i--) {
-        int64_t j = (int64_t)lli_rng_below(stream, (uint64_t)i, (uint64_t)i + 1), row = order[i];
-        order[i] = order[j];
-        order[j] = row;
-    }
+    lli_order_permute(order, kernels, N, lli_rng_stream(seed, LLI_PURPOSE_SHUFFLE, member, epoch), 0);
 }
 
-void lli_order_resample(int64_t *list, int64_t N, uint64_t seed, int64_t member) {
+void lli_order_resample(int64_t *list, const lli_kernels *kernels, int64_t N, uint64_t seed, int64_t member) {
     lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_RESAMPLE, member, 0);
-    for (int64_t i = 0; i < N; i++)
-        list[i] = (int64_t)lli_rng_below(stream, (uint64_t)i, (uint64_t)N);
+    uint64_t draw[CHUNK];
+    for (int64_t first = 0; first < N; first += CHUNK) {
+        int64_t count = LLI_MIN(CHUNK, N - first);
+        kernels->draws(draw, stream, first, count);
+        for (int64_t i = 0; i < count; i++)
+            list[first + i] = (int64_t)lli_rng_scale(draw[i], (uint64_t)N);
+    }
 }

@@ -11,6 +11,9 @@
 #include "data/blocks.h"
 #include "data/order.h"
 
+/* Progress is reported, and the wish to stop heard, every so many multiply-adds, but at least so many times in a run. */
+enum { REPORT_WORK = 4 << 20, REPORTS = 256 };
+
 int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size) {
     return (N - 1) / batch_size + 1;
 }
@@ -62,7 +65,7 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
     chain->epoch = -1;
     memcpy(chain->theta, theta, (size_t)chain->model->floats * sizeof *theta);
     if (options->resampled)
-        lli_order_resample(chain->list, chain->data->rows.N, options->seed, options->member);
+        lli_order_resample(chain->list, chain->model->kernels, chain->data->rows.N, options->seed, options->member);
     if (options->resampled && options->block_rows)
         lli_blocks_sort(chain->list, chain->order, chain->data->rows.N);
 }
@@ -91,9 +94,9 @@ static void start_epoch(lli_chain *chain, int64_t epoch) {
     const lli_chain_options *o = &chain->options;
     const int64_t *list = o->resampled ? chain->list : NULL, N = chain->data->rows.N;
     if (o->block_rows)
-        lli_blocks_shuffle(chain->order, chain->blocks, list, N, o->block_rows, o->seed, o->member, epoch);
+        lli_blocks_shuffle(chain->order, chain->blocks, chain->model->kernels, list, N, o->block_rows, o->seed, o->member, epoch);
     else
-        lli_order_shuffle(chain->order, list, N, o->seed, o->member, epoch);
+        lli_order_shuffle(chain->order, chain->model->kernels, list, N, o->seed, o->member, epoch);
     chain->epoch = epoch;
 }
 
@@ -146,25 +149,34 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
     return chain->model->ops->step(nll, ctx, chain->model, chain->theta, chain->work, rows, &step);
 }
 
-ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
-    int64_t N = chain->data->rows.N, B = chain->options.batch_size, steps = lli_chain_epoch_steps(N, B);
+/* One step, and the end of an epoch where it is the last. */
+static ll_status advance(ll_context *ctx, lli_chain *chain, int64_t steps) {
+    int64_t N = chain->rows.N, B = chain->options.batch_size;
     lli_chain_state *s = &chain->state;
-    while (s->step < until) {
+    int64_t epoch = s->step / steps, place = s->step % steps;
+    if (chain->epoch != epoch)
+        start_epoch(chain, epoch);
+    read_ahead(chain, place);
+    double nll;
+    LLI_TRY(take_step(&nll, ctx, chain, place * B, LLI_MIN(B, N - place * B)));
+    if (!isfinite(nll))
+        return diverged(ctx, chain, s->step, "the loss is not finite");
+    s->epoch_nll += nll;
+    s->step++;
+    return place == steps - 1 ? end_epoch(ctx, chain) : LL_OK;
+}
+
+ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
+    int64_t B = chain->options.batch_size, steps = lli_chain_epoch_steps(chain->rows.N, B), report = 1 + REPORT_WORK / (B * chain->model->floats);
+    if (chain->meter)
+        report = LLI_MIN(report, 1 + chain->meter->total / REPORTS);
+    while (chain->state.step < until) {
         LLI_TRY(lli_cancel_check(ctx));
-        int64_t epoch = s->step / steps, place = s->step % steps;
-        if (chain->epoch != epoch)
-            start_epoch(chain, epoch);
-        read_ahead(chain, place);
-        double nll;
-        LLI_TRY(take_step(&nll, ctx, chain, place * B, LLI_MIN(B, N - place * B)));
-        if (!isfinite(nll))
-            return diverged(ctx, chain, s->step, "the loss is not finite");
-        s->epoch_nll += nll;
-        s->step++;
-        if (place == steps - 1)
-            LLI_TRY(end_epoch(ctx, chain));
+        int64_t first = chain->state.step, end = LLI_MIN(until, first + report);
+        while (chain->state.step < end)
+            LLI_TRY(advance(ctx, chain, steps));
         if (chain->meter)
-            lli_meter_add(ctx, chain->meter, 1);
+            lli_meter_add(ctx, chain->meter, end - first);
     }
     return LL_OK;
 }

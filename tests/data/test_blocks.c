@@ -10,7 +10,7 @@ enum { N = 1003, R = 100 };
 static void a_block_shuffle_is_a_permutation_by_blocks(void **state) {
     (void)state;
     static int64_t order[N], other[N], blocks[N];
-    lli_blocks_shuffle(order, blocks, NULL, N, R, 1, 2, 3);
+    lli_blocks_shuffle(order, blocks, lli_kernels_get(), NULL, N, R, 1, 2, 3);
     int64_t count = lli_blocks_count(N, R), at = 0;
     assert_int_equal(count, 11);
     bool seen[N] = {false}, moved = false;
@@ -30,7 +30,7 @@ static void a_block_shuffle_is_a_permutation_by_blocks(void **state) {
         int64_t member, epoch;
     } others[] = {{2, 2, 3}, {1, 1, 3}, {1, 2, 4}};
     for (size_t i = 0; i < LLI_COUNT(others); i++) {
-        lli_blocks_shuffle(other, blocks, NULL, N, R, others[i].seed, others[i].member, others[i].epoch);
+        lli_blocks_shuffle(other, blocks, lli_kernels_get(), NULL, N, R, others[i].seed, others[i].member, others[i].epoch);
         assert_memory_not_equal(order, other, sizeof order);
     }
 }
@@ -39,15 +39,15 @@ static void a_block_shuffle_is_a_permutation_by_blocks(void **state) {
 static void one_block_is_a_full_shuffle(void **state) {
     (void)state;
     static int64_t order[N], full[N], blocks[N];
-    lli_blocks_shuffle(order, blocks, NULL, N, N, 7, 0, 5);
-    lli_order_shuffle(full, NULL, N, 7, 0, 5);
+    lli_blocks_shuffle(order, blocks, lli_kernels_get(), NULL, N, N, 7, 0, 5);
+    lli_order_shuffle(full, lli_kernels_get(), NULL, N, 7, 0, 5);
     assert_memory_equal(order, full, sizeof full);
 }
 
 static void a_resample_is_sorted_and_kept_whole(void **state) {
     (void)state;
     static int64_t list[N], sorted[N], counts[N], left[N];
-    lli_order_resample(list, N, 9, 4);
+    lli_order_resample(list, lli_kernels_get(), N, 9, 4);
     memcpy(sorted, list, sizeof list);
     lli_blocks_sort(sorted, counts, N);
     for (int64_t i = 0; i < N; i++) {

@@ -12,7 +12,7 @@ static void test_shuffle_permutes(void **state) {
     for (size_t s = 0; s < LLI_COUNT(sizes); s++) {
         int64_t N = sizes[s], *order = calloc((size_t)N, sizeof *order);
         bool *seen = calloc((size_t)N, sizeof *seen);
-        lli_order_shuffle(order, NULL, N, 1, 2, 3);
+        lli_order_shuffle(order, lli_kernels_get(), NULL, N, 1, 2, 3);
         for (int64_t i = 0; i < N; i++) {
             assert_in_range(order[i], 0, N - 1);
             assert_false(seen[order[i]]);
@@ -28,8 +28,8 @@ static void test_shuffle_of_a_list(void **state) {
     int64_t list[50], plain[50], order[50];
     for (int64_t i = 0; i < 50; i++)
         list[i] = 7 * (i % 10);
-    lli_order_shuffle(plain, NULL, 50, 9, 1, 4);
-    lli_order_shuffle(order, list, 50, 9, 1, 4);
+    lli_order_shuffle(plain, lli_kernels_get(), NULL, 50, 9, 1, 4);
+    lli_order_shuffle(order, lli_kernels_get(), list, 50, 9, 1, 4);
     for (int64_t i = 0; i < 50; i++)
         assert_int_equal(order[i], list[plain[i]]);
 }
@@ -43,15 +43,15 @@ static void test_keys(void **state) {
     } keys[] = {{5, 0, 0}, {6, 0, 0}, {5, 1, 0}, {5, 0, 1}, {5 + ((uint64_t)1 << 40), 0, 0}};
     int64_t orders[LLI_COUNT(keys)][N], lists[LLI_COUNT(keys)][N], again[N];
     for (size_t a = 0; a < LLI_COUNT(keys); a++) {
-        lli_order_shuffle(orders[a], NULL, N, keys[a].seed, keys[a].member, keys[a].epoch);
-        lli_order_resample(lists[a], N, keys[a].seed, keys[a].member);
+        lli_order_shuffle(orders[a], lli_kernels_get(), NULL, N, keys[a].seed, keys[a].member, keys[a].epoch);
+        lli_order_resample(lists[a], lli_kernels_get(), N, keys[a].seed, keys[a].member);
         for (size_t b = 0; b < a; b++) {
             assert_memory_not_equal(orders[a], orders[b], sizeof again);
             if (keys[a].epoch == 0 && keys[b].epoch == 0)
                 assert_memory_not_equal(lists[a], lists[b], sizeof again);
         }
     }
-    lli_order_shuffle(again, NULL, N, 5, 0, 0);
+    lli_order_shuffle(again, lli_kernels_get(), NULL, N, 5, 0, 0);
     assert_memory_equal(again, orders[0], sizeof again);
 }
 
@@ -61,7 +61,7 @@ static void test_shuffle_uniform(void **state) {
     int counts[256] = {0};
     for (int64_t epoch = 0; epoch < 24000; epoch++) {
         int64_t o[4];
-        lli_order_shuffle(o, NULL, 4, 77, 3, epoch);
+        lli_order_shuffle(o, lli_kernels_get(), NULL, 4, 77, 3, epoch);
         counts[o[0] * 64 + o[1] * 16 + o[2] * 4 + o[3]]++;
     }
     double chi = 0;
@@ -80,7 +80,7 @@ static void test_resample_counts(void **state) {
     enum { N = 200000 };
     int64_t *list = calloc(N, sizeof *list);
     int *counts = calloc(N, sizeof *counts);
-    lli_order_resample(list, N, 42, 7);
+    lli_order_resample(list, lli_kernels_get(), N, 42, 7);
     for (int64_t i = 0; i < N; i++) {
         assert_in_range(list[i], 0, N - 1);
         counts[list[i]]++;
@@ -109,7 +109,7 @@ static void test_resample_uniform(void **state) {
     enum { N = 100000, PARTS = 100 };
     int64_t *list = calloc(N, sizeof *list);
     for (int64_t member = 0; member < 4; member++) {
-        lli_order_resample(list, N, 1, member);
+        lli_order_resample(list, lli_kernels_get(), N, 1, member);
         for (int half = 0; half < 2; half++) {
             double counts[PARTS] = {0}, chi = 0, expected = N / 2.0 / PARTS;
             for (int64_t i = half * N / 2; i < (half + 1) * N / 2; i++)
@@ -133,8 +133,8 @@ static void test_oracle(void **state) {
         uint64_t seed = strtoull(json_string_value(fixture_get(c, "seed")), NULL, 10);
         bool resampled = json_is_true(fixture_get(c, "resampled"));
         double *expected = fixture_reals(c, "order", N);
-        lli_order_resample(resample, N, seed, fixture_integer(c, "member"));
-        lli_order_shuffle(order, resampled ? resample : NULL, N, seed, fixture_integer(c, "member"), fixture_integer(c, "epoch"));
+        lli_order_resample(resample, lli_kernels_get(), N, seed, fixture_integer(c, "member"));
+        lli_order_shuffle(order, lli_kernels_get(), resampled ? resample : NULL, N, seed, fixture_integer(c, "member"), fixture_integer(c, "epoch"));
         for (int64_t j = 0; j < N; j++)
             assert_int_equal(order[j], (int64_t)expected[j]);
         free(expected);

@@ -156,8 +156,24 @@ static void masks_keep_at_the_rate(void **state) {
     free(z);
 }
 
+/* Every level gives the draws of base/rng.h, from any place on, and nothing beyond the last. */
+static void draws_are_those_of_the_stream(void **state) {
+    (void)state;
+    lli_stream stream = lli_rng_stream(0x123456789abcdef, LLI_PURPOSE_TEST, 7, 9);
+    FOR_LEVELS(kernels, 0)
+    for (int64_t first = 0; first < 5; first++)
+        FOR_SIZES(count) {
+            uint64_t *found = array_new(count, sizeof *found);
+            kernels->draws(found, stream, first + ((int64_t)1 << 33), count);
+            for (int64_t i = 0; i < count; i++)
+                assert_true(found[i] == lli_rng_draw(stream, (uint64_t)(first + ((int64_t)1 << 33) + i)));
+            free(found);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draws_are_those_of_the_stream),
         cmocka_unit_test(normals_match_ref),  cmocka_unit_test(normals_do_not_depend_on_the_cut),
         cmocka_unit_test(normals_are_normal), cmocka_unit_test(update_adds_the_normals_of_the_stream),
         cmocka_unit_test(masks_equal_ref),    cmocka_unit_test(masks_keep_at_the_rate),

@@ -74,6 +74,11 @@ static double residual(float *logits, const int32_t *labels, int64_t n, int64_t 
     return nll;
 }
 
+static void draws(uint64_t *out, lli_stream stream, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = lli_rng_draw(stream, (uint64_t)(first + i));
+}
+
 static float normal(lli_stream stream, int64_t index) {
     lli_philox p = lli_rng_block(stream, (uint64_t)index / 4);
     const uint32_t *pair = p.lane + (index % 4) / 2 * 2;
@@ -133,6 +138,7 @@ const lli_kernels lli_kernels_ref = {
     .residual = residual,
     .update = update,
     .gradient = gradient,
+    .draws = draws,
     .normals = normals,
     .panels = lli_ref_panels,
     .predict = lli_ref_predict,

@@ -19,6 +19,7 @@ double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t 
 void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld,
                    int64_t ldk);
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
+void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
 void LEVEL(predict)(lli_tally *t, const lli_members *m);
@@ -30,6 +31,12 @@ void LEVEL(tally)(lli_tally *t, const lli_members *m);
 void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double weight, int64_t g);
 
 extern const struct lli_large LEVEL(large);
+
+/* The arithmetic of a step on a tiny head, STEP_PAIR rows at a time: z repeats its last row up to a multiple of that.
+ * g has K times as many floats. */
+enum { STEP_PAIR = 2 * LLI_BYTES / 4, STEP_TINY_D = 64, STEP_TINY_K = 16 };
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K, int64_t D,
+                        int64_t ld);
 
 /* The mask and the two products on rows that lie anywhere; update also asks memory for the rows `next` (NULL: none), n of them. */
 void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *mask, int64_t n, int64_t D, int64_t ld);

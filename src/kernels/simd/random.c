@@ -7,12 +7,39 @@
 
 enum { NORMALS = 4 * H, VECTORS = 16, CHUNK = VECTORS * NORMALS }; /* of H blocks; of blocks in a chunk; normals in a chunk */
 
-/* Blocks per lane, such that the last shuffle of `draw` leaves them in order. */
+/* Blocks per lane, such that the last shuffle of what is made of them leaves them in order. */
 #if LLI_BYTES == 32
 static const vq order = {0, 2, 1, 3};
 #else
 static const vq order = {0, 1};
 #endif
+
+/* The 2 H draws of H blocks, in order. */
+INLINE void draws_of(uint64_t *out, philox p) {
+    vq even = (vq)interleave(p.word[0], p.word[1]), odd = (vq)interleave(p.word[2], p.word[3]);
+#if LLI_BYTES == 32
+    vq low = __builtin_shufflevector(even, odd, 0, 4, 2, 6), high = __builtin_shufflevector(even, odd, 1, 5, 3, 7);
+#else
+    vq low = __builtin_shufflevector(even, odd, 0, 2), high = __builtin_shufflevector(even, odd, 1, 3);
+#endif
+    memcpy(out, &low, sizeof low);
+    memcpy(out + H, &high, sizeof high);
+}
+
+void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count) {
+    philox_stream s = philox_start(stream);
+    for (int64_t i = 0, skip = first % 2, take; i < count; i += take, skip = 0) {
+        uint64_t some[4 * H];
+        uint64_t block = (uint64_t)(first + i) / 2, *to = skip == 0 && count - i >= 4 * H ? out + i : some;
+        philox p[2];
+        philox_blocks(p, &s, (const vq[2]){block + order, block + H + order}, 2);
+        draws_of(to, p[0]);
+        draws_of(to + 2 * H, p[1]);
+        take = LLI_MIN(4 * H - skip, count - i);
+        if (to == some)
+            memcpy(out + i, some + skip, (size_t)take * sizeof *out);
+    }
+}
 
 /* The normals of `vectors` vectors of blocks from `block` on, in order; out has room for a multiple of four vectors. In short loops: Philox and
  * both halves of Box-Muller are long chains, and only links of different chains run at the same time. */

@@ -1,40 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* One step of a head whose theta fits the caches: the kernels one after the other, on padded rows where they lie, while the rows of the next
- * batch are on their way. */
-#include <string.h>
-
+/* One step of a head whose theta fits the caches, on padded rows where they lie, while the rows of the next batch are on their way. Rows
+ * that are not padded, or masked, are brought together first. The shape chooses the arithmetic: that of tiny heads, or the kernels one
+ * after the other. */
 #include "kernels/simd/level.h"
 
-enum { POINTER = sizeof(void *) / sizeof(float) }; /* in floats */
+enum { POINTER = sizeof(void *) / sizeof(float), LINE = 16 }; /* a pointer and a cache line, in floats */
 
-int64_t LEVEL(step_floats)(int64_t B, int64_t D, int64_t K) {
-    return lli_kernels_pad(2 * B * POINTER) + B * (lli_kernels_stride(D) + lli_kernels_stride_classes(K));
+static int64_t round_up(int64_t n) {
+    return (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR;
 }
 
-/* place[i] = where row rows[i] lies; the last one is repeated up to n. */
-static void find(const float **place, const float *padded, const int64_t *rows, int64_t count, int64_t n, int64_t ld) {
+int64_t LEVEL(step_floats)(int64_t B, int64_t D, int64_t K) {
+    return 2 * round_up(B) * POINTER + B * lli_kernels_stride(D) + round_up(B) * lli_kernels_stride_classes(K);
+}
+
+/* place[i] = row rows[i] of z (i where rows is NULL); the last one is repeated up to `places`. */
+static void find(const float **place, int64_t places, const float *z, const int64_t *rows, int64_t n, int64_t ld) {
     for (int64_t i = 0; i < n; i++)
-        place[i] = padded + rows[LLI_MIN(i, count - 1)] * ld;
+        place[i] = z + (rows ? rows[i] : i) * ld;
+    for (int64_t i = n; i < places; i++)
+        place[i] = place[n - 1];
+}
+
+/* Asks for the rows of the next batch: they are short, and come from a nearer cache than those of a wide head. */
+static void ask(const float *padded, const int64_t *rows, int64_t n, int64_t D, int64_t ld) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= D; j += LINE)
+            __builtin_prefetch(padded + rows[i] * ld + j);
 }
 
 double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask, int64_t K) {
-    int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K);
-    const float **place = (const float **)(void *)work, **next = NULL;
-    float *z = work + lli_kernels_pad(2 * n * POINTER), *g = z + n * ld;
+    const int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K), places = round_up(n);
+    const bool tiny = D <= STEP_TINY_D && K <= STEP_TINY_K, fetch = rows->padded && batch->next;
+    const float **place = (const float **)(void *)work, **next = fetch && !tiny ? place + places : NULL;
+    float *z = work + 2 * places * POINTER, *g = z + n * ld;
     if (rows->padded) {
-        find(place, rows->padded, batch->rows, n, n, ld);
+        find(place, places, rows->padded, batch->rows, n, ld);
     } else {
         LEVEL(gather)(z, rows->features, rows->half, batch->rows, 0, n, D, ld);
-        for (int64_t i = 0; i < n; i++)
-            place[i] = z + i * ld;
+        find(place, places, z, NULL, n, ld);
     }
     if (mask) {
         LEVEL(mask_of)(z, place, mask, n, D, ld);
-        for (int64_t i = 0; i < n; i++)
-            place[i] = z + i * ld;
+        find(place, places, z, NULL, n, ld);
     }
-    if (rows->padded && batch->next)
-        find(next = place + n, rows->padded, batch->next, batch->next_n, n, ld);
+    if (tiny) {
+        if (fetch)
+            ask(rows->padded, batch->next, batch->next_n, D, ld);
+        return LEVEL(step_tiny)(theta, g, place, batch->labels, u, n, K, D, ld);
+    }
+    if (next)
+        find(next, n, rows->padded, batch->next, LLI_MIN(n, batch->next_n), ld);
     LEVEL(logits_of)(g, theta, place, n, K, ld, ldk);
     double nll = LEVEL(residual)(g, batch->labels, n, K, ldk);
     LEVEL(update_of)(theta, g, place, next, u, n, K, D, ld, ldk);

@@ -16,6 +16,7 @@ const lli_kernels LEVEL(kernels) = {
     .residual = LEVEL(residual),
     .update = LEVEL(update),
     .gradient = LEVEL(gradient),
+    .draws = LEVEL(draws),
     .normals = LEVEL(normals),
     .panels = LEVEL(panels),
     .predict = LEVEL(predict),

@@ -40,6 +40,7 @@ typedef float v4 __attribute__((vector_size(16)));
 
 /* As they lie in memory: no alignment beyond that of an element. */
 typedef float vf_memory __attribute__((vector_size(LLI_BYTES), aligned(4), may_alias));
+typedef int32_t vi_memory __attribute__((vector_size(LLI_BYTES), aligned(4), may_alias));
 typedef double vd_memory __attribute__((vector_size(LLI_BYTES), aligned(8), may_alias));
 typedef float vh_memory __attribute__((vector_size(LLI_BYTES / 2), aligned(4), may_alias));
 typedef float v4_memory __attribute__((vector_size(16), aligned(4), may_alias));
@@ -58,6 +59,16 @@ INLINE vd load_d(const double *x) {
 
 INLINE void store_d(double *x, vd v) {
     *(vd_memory *)x = (vd_memory)v;
+}
+
+#if LLI_BYTES == 32
+INLINE vf load_halves(const float *low, const float *high) {
+    return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+}
+#endif
+
+INLINE vi load_i(const int32_t *x) {
+    return (vi)*(const vi_memory *)x;
 }
 
 INLINE vd load_widened(const float *x) {
