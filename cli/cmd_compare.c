@@ -66,7 +66,10 @@ static ll_status check(const compare_args *args) {
 static ll_status read_test(ll_dataset **test, ll_context *ctx, const compare_args *args, int64_t K) {
     char found[4200];
     const char *labels = args->test_labels;
-    if (!labels && inputs_find_labels(found, sizeof found, ctx, args->test_features)) {
+    ll_status status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, args->test_features);
+    if (status != LL_OK)
+        return status;
+    if (!labels && *found) {
         labels = found;
         term_note("test labels from %s", labels);
     }

@@ -66,7 +66,7 @@ bool inputs_is_stdout(const char *path) {
     return stat(path, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-bool inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) {
+ll_status inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) {
     static const char *const pairs[][2] = {
         {"features_train", "labels_train"}, {"features_val", "labels_val"}, {"features_test", "labels_test"},
         {"x_train", "y_train"},             {"x_test", "y_test"},           {"features", "labels"},
@@ -74,18 +74,20 @@ bool inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *fea
     };
     char path[4096];
     const char *name = NULL;
+    *out = 0;
     if (snprintf(path, sizeof path, "%s", features) >= (int)sizeof path)
-        return false;
+        return LL_OK;
     if (access(path, F_OK) != 0) {
         char *colon = strrchr(path, ':');
         if (!colon)
-            return false;
+            return LL_OK;
         *colon = 0;
         name = colon + 1;
     }
     ll_bundle *bundle;
-    if (ll_bundle_read(&bundle, ctx, path) != LL_OK)
-        return false;
+    ll_status status = ll_bundle_read(&bundle, ctx, path);
+    if (status != LL_OK)
+        return status;
     bool found = false;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0] && !found; i++) {
         bool both = ll_bundle_find(bundle, pairs[i][0]) >= 0 && ll_bundle_find(bundle, pairs[i][1]) >= 0;
@@ -94,7 +96,7 @@ bool inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *fea
             snprintf(out, size, "%s:%s", path, pairs[i][1]);
     }
     ll_bundle_free(bundle);
-    return found;
+    return LL_OK;
 }
 
 static ll_status read_head(ll_head **head, ll_context *ctx, const training_args *args, int64_t D) {
@@ -117,13 +119,16 @@ ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, cons
         return complain(LL_ERR_USAGE, "--%s belongs to --head, which is missing", args->bias ? "bias" : "head-layout");
     if (!args->head && args->init && strcmp(args->init, "head") == 0)
         return complain(LL_ERR_USAGE, "--init head needs the head: --head FILE");
-    if (!labels && inputs_find_labels(found, sizeof found, ctx, args->features)) {
+    ll_status status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, args->features);
+    if (status != LL_OK)
+        return status;
+    if (!labels && *found) {
         labels = found;
         term_note("labels from %s", labels);
     }
     if (!labels && access(args->features, F_OK) == 0)
         return complain(LL_ERR_USAGE, "--labels is missing, and %s has none beside its features", args->features);
-    ll_status status = ll_dataset_read(data, ctx, args->features, labels, args->classes);
+    status = ll_dataset_read(data, ctx, args->features, labels, args->classes);
     if (status != LL_OK || !args->head)
         return status;
     if (args->init && strcmp(args->init, "map") == 0) {

@@ -26,7 +26,7 @@ ll_status inputs_check_output(const char *output, const char *const *inputs, siz
 ll_status inputs_require_truth(const ll_predictions *predictions, const char *path) LL_CHECK_RESULT;
 /* Is this path where our stdout goes? */
 bool inputs_is_stdout(const char *path);
-/* Labels that a container has beside its features (labels_train beside features_train): FILE:NAME in `out`, or false. */
-bool inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features);
+/* Labels that a container has beside its features (labels_train beside features_train): FILE:NAME in `out`, or "". */
+ll_status inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) LL_CHECK_RESULT;
 
 #endif

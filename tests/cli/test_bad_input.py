@@ -243,6 +243,10 @@ def file_and_name():
     check(open("a.safetensors", "rb").read() == open("b.safetensors", "rb").read(), "labels found beside the features give another file")
     fails(USAGE, "fit", "--features", "all.npz:nothing", "--labels", "labels.npy", *OUT, words=["nothing"])
     fails(USAGE, "fit", "--features", "features.npy", *OUT, words="--labels is missing")
+    with open("all.npz", "r+b") as file:
+        file.truncate(100)
+    fails(FORMAT, "fit", "--features", "all.npz:features_train", *OUT, words="all.npz")
+    fails(FORMAT, "compare", *samples.FIT[1:], "--test-features", "all.npz", words="all.npz")
 
 
 if __name__ == "__main__":
