@@ -12,7 +12,10 @@
 
 enum { CHUNK = 1 << 16 }; /* elements looked at between two checks of the cancel flag */
 
-static ll_status refuse_value(ll_context *ctx, const char *name, double x, int64_t i, int64_t D) {
+static ll_status refuse_value(ll_context *ctx, const char *name, const ll_array *given, int64_t i, int64_t D) {
+    double x = lli_array_real(given, i);
+    if (isfinite(x))
+        return lli_fail(ctx, LL_ERR_DATA, "%s: %g at row %" PRId64 ", column %" PRId64 " is too large for f32", name, x, i / D, i % D);
     return lli_fail(ctx, LL_ERR_DATA, "%s: %s at row %" PRId64 ", column %" PRId64 "; every feature must be finite", name,
                     isnan(x) ? "NaN" : "an infinite value", i / D, i % D);
 }
@@ -31,7 +34,7 @@ static ll_status inspect(ll_context *ctx, ll_dataset *data, const char *name, co
         for (int64_t i = first; i < first + n; i++) {
             float x = used->dtype == LL_DTYPE_F16 ? lli_half_to_float(((const uint16_t *)used->data)[i]) : ((const float *)used->data)[i];
             if (!isfinite(x))
-                return refuse_value(ctx, name, (double)x, i, D);
+                return refuse_value(ctx, name, given, i, D);
             sum += (double)x * (double)x;
         }
         total += sum;

@@ -116,7 +116,7 @@ static void test_values(void **state) {
             refuse(LL_ERR_DATA, words, ll_array_view(wide, LL_DTYPE_F64, 2, (int64_t[]){N, D}), NULL, 0);
         }
     double wide[N * D] = {[7] = 1e300}; /* finite, but not as f32 */
-    refuse(LL_ERR_DATA, "an infinite value at row 2, column 1", ll_array_view(wide, LL_DTYPE_F64, 2, (int64_t[]){N, D}), NULL, 0);
+    refuse(LL_ERR_DATA, "1e+300 at row 2, column 1 is too large for f32", ll_array_view(wide, LL_DTYPE_F64, 2, (int64_t[]){N, D}), NULL, 0);
 }
 
 /* A bad value far behind the first chunk of the pass is found too, and told by its own row. */
