@@ -5,7 +5,7 @@
  * last group is full even where rows are missing. So softmax, sums and argmax never go across lanes, whatever K is.
  *
  * A member is carried as r = p - 1{k is its top class}: near 1 it is minus the tail, which f32 holds to its last digits, and its sign bit
- * says who is top. All r are scaled by 2^100, so that f32 holds tails down to 1e-65; what is smaller counts as that, and no tail is 0. */
+ * says who is top. All r are scaled by 2^100, so that f32 holds tails down to 1e-65; what is smaller counts as that. */
 #ifndef LLI_KERNELS_TALLY_H
 #define LLI_KERNELS_TALLY_H
 

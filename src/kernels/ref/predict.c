@@ -35,13 +35,13 @@ static void logits(lli_tally *t, const lli_members *m, int64_t member, int64_t i
     }
 }
 
-/* logits -> odds and top. Returns the sum of the odds of the others, o, never 0; p_top = 1 / (1 + o). */
+/* logits -> odds and top. Returns the sum of the odds of the others, o; p_top = 1 / (1 + o). */
 static double softmax(float *odds, int32_t *top, double *entropy, int64_t i, int64_t K) {
     int64_t best = 0;
     for (int64_t k = 1; k < K; k++)
         if (odds[lli_tally_place(i, k, K)] > odds[lli_tally_place(i, best, K)])
             best = k;
-    double largest = (double)odds[lli_tally_place(i, best, K)], least = exp(LLI_TALLY_FLOOR), others = least, weighted = -least * LLI_TALLY_FLOOR;
+    double largest = (double)odds[lli_tally_place(i, best, K)], others = 0, weighted = 0;
     for (int64_t k = 0; k < K; k++) {
         float *o = odds + lli_tally_place(i, k, K);
         double gap = fmax((double)*o - largest, LLI_TALLY_FLOOR), e = exp(gap);

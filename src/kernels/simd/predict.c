@@ -53,23 +53,31 @@ INLINE void tile_of(float *out, const float *z, const float *w, const float *b, 
 typedef struct work {
     const lli_tally *t;
     const lli_members *m;
-    int64_t groups, tiles; /* of a head */
+    int64_t groups, tiles; /* of a head: the first `larger` have small + 1 classes, the others small */
+    int64_t small, larger;
     int64_t j0, length;    /* the panel */
 } work;
 
 /* Tiles t0 to t1 of the heads stacked one after the other, with one panel. `pass` counts masks, heads count members without. */
 static void panel_times_tiles(const work *w, const float *z, int64_t g, int64_t pass, int64_t t0, int64_t t1) {
-    const int64_t K = w->t->K, D = w->t->D, rows = LLI_MIN(R, w->t->n - g * R);
+    const int64_t K = w->t->K, D = w->t->D, rows = LLI_MIN(R, w->t->n - g * R), length = w->length;
+    int64_t head = t0 / w->tiles, in_head = t0 % w->tiles, k = tiles_start(in_head, w->tiles, K);
     for (int64_t at = t0; at < t1; at++) {
-        const int64_t head = at / w->tiles, k = tiles_start(at % w->tiles, w->tiles, K), C = tiles_start(at % w->tiles + 1, w->tiles, K) - k;
+        const int64_t C = w->small + (in_head < w->larger);
         const float *weights = w->m->W + (head * K + k) * D + w->j0, *b = w->j0 ? NULL : w->m->b + head * K + k;
         float *out = w->t->odds + (((head + pass) * w->groups + g) * K + k) * R;
         switch (C) {
-        case 5: tile_of(out, z, weights, b, D, w->length, rows, 5); break;
-        case 4: tile_of(out, z, weights, b, D, w->length, rows, 4); break;
-        case 3: tile_of(out, z, weights, b, D, w->length, rows, 3); break;
-        case 2: tile_of(out, z, weights, b, D, w->length, rows, 2); break;
-        default: tile_of(out, z, weights, b, D, w->length, rows, 1); break;
+        case 5: tile_of(out, z, weights, b, D, length, rows, 5); break;
+        case 4: tile_of(out, z, weights, b, D, length, rows, 4); break;
+        case 3: tile_of(out, z, weights, b, D, length, rows, 3); break;
+        case 2: tile_of(out, z, weights, b, D, length, rows, 2); break;
+        default: tile_of(out, z, weights, b, D, length, rows, 1); break;
+        }
+        k += C;
+        in_head++;
+        if (in_head == w->tiles) {
+            head++;
+            in_head = k = 0;
         }
     }
 }
@@ -126,6 +134,8 @@ static void masked_product(const work *w, const lli_mask *mask, const philox_str
 
 void LEVEL(predict)(lli_tally *t, const lli_members *m) {
     work w = {.t = t, .m = m, .groups = lli_tally_groups(t->n), .tiles = tiles_count(t->K)};
+    w.small = t->K / w.tiles;
+    w.larger = t->K % w.tiles;
     const int64_t total = w.tiles * (m->mask ? 1 : m->count);
     philox_stream stream;
     if (m->mask)

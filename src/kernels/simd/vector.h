@@ -79,16 +79,28 @@ INLINE vd load_widened(const float *x) {
 #endif
 }
 
-/* The 2 H doubles as floats. */
-INLINE void store_narrowed(float *x, vd low, vd high) {
-    for (int i = 0; i < H; i++) {
-        x[i] = (float)low[i];
-        x[H + i] = (float)high[i];
-    }
+/* 2 H doubles as W floats. */
+INLINE vf narrow(vd low, vd high) {
+#if LLI_BYTES == 32
+    return (vf)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)high), _mm256_cvtpd_ps((__m256d)low));
+#else
+    vh l = __builtin_convertvector(low, vh), h = __builtin_convertvector(high, vh);
+    return __builtin_shufflevector(l, h, 0, 1, 2, 3);
+#endif
 }
 
 INLINE void store4(float *x, v4 v) {
     *(v4_memory *)x = (v4_memory)v;
+}
+
+INLINE vi load_i(const int32_t *x) {
+    vi v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+INLINE void store_i(int32_t *x, vi v) {
+    memcpy(x, &v, sizeof v);
 }
 
 INLINE vf all(float x) {
@@ -109,6 +121,20 @@ INLINE vd all_d(double x) {
 
 INLINE vf choose(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+}
+
+/* Lanes whose sign bit is set, a bit each. */
+INLINE unsigned lane_bits(vi x) {
+#if LLI_BYTES == 32
+    return (unsigned)_mm256_movemask_ps((__m256)x);
+#elif defined(__SSE2__)
+    return (unsigned)_mm_movemask_ps((__m128)x);
+#else
+    unsigned bits = 0;
+    for (int i = 0; i < W; i++)
+        bits |= (unsigned)(x[i] < 0) << i;
+    return bits;
+#endif
 }
 
 /* x where the mask is set, else 0. As an intrinsic, since gcc turns the plain form into scalar code where SSE2 has no 64-bit blend. */
