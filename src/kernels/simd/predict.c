@@ -9,29 +9,48 @@
 
 enum {
     R = LLI_TALLY_ROWS,
-    CHUNK_BYTES = 128 * 1024, /* of weights, within the second-level cache */
+    CHUNK_BYTES = 64 * 1024,         /* of weights, within the second-level cache, beside the next chunk */
+    MASKED_CHUNK_BYTES = 128 * 1024, /* with masks: the more classes, the fewer times a panel is masked */
+    STRETCH = 4 * LLI_TALLY_PANEL,   /* features of a chunk: 4 KB of each class, so that few pages are touched at a time */
+    LINE = 16, /* floats of a cache line */
     WORDS = LLI_TALLY_PANEL / 32
 };
 
-/* C classes from w, b and out on, for V vectors of rows. The sum over a panel starts at 0, then comes what earlier panels left; b is there
- * in the first panel, else NULL. */
-INLINE void tile(float *out, const float *z, const float *w, const float *b, int64_t D, int64_t length, const int C, const int V) {
+/* The weights of C classes: their part of a panel, D apart. */
+typedef struct weights {
+    const float *w;     /* NULL: none */
+    const float *b;     /* biases, in the first panel; NULL after it */
+    const float *ahead; /* weights of C classes that will be needed after a while; NULL: they are near, or there are none */
+    int64_t D, length;
+} weights;
+
+/* C classes from out on, for V vectors of rows. The sum over a panel starts at 0 or b, then comes what earlier panels left. */
+INLINE void tile(float *out, const float *z, const weights *in, const int C, const int V) {
+    const float *w = in->w, *b = in->b, *ahead = in->ahead;
+    const int64_t D = in->D, length = in->length;
     vf sum[TILE_CLASSES * 2];
     UNROLL
     for (int s = 0; s < C * V; s++)
         sum[s] = b ? all(b[s / V]) : (vf){0};
-    UNROLL2
-    for (int64_t j = 0; j < length; j++) {
-        vf x[2];
-        UNROLL
-        for (int v = 0; v < V; v++)
-            x[v] = load(z + j * R + v * W);
-        UNROLL
-        for (int c = 0; c < C; c++) {
-            vf y = all(w[c * D + j]);
+    for (int64_t j0 = 0; j0 < length; j0 += LINE) {
+        const int64_t end = LLI_MIN(length, j0 + LINE);
+        if (ahead)
+            UNROLL
+            for (int c = 0; c < C; c++)
+                __builtin_prefetch(ahead + c * D + j0, 0, 2);
+        UNROLL2
+        for (int64_t j = j0; j < end; j++) {
+            vf x[2];
             UNROLL
             for (int v = 0; v < V; v++)
-                sum[c * V + v] = fma_f(y, x[v], sum[c * V + v]);
+                x[v] = load(z + j * R + v * W);
+            UNROLL
+            for (int c = 0; c < C; c++) {
+                vf y = all(w[c * D + j]);
+                UNROLL
+                for (int v = 0; v < V; v++)
+                    sum[c * V + v] = fma_f(y, x[v], sum[c * V + v]);
+            }
         }
     }
     UNROLL
@@ -41,12 +60,12 @@ INLINE void tile(float *out, const float *z, const float *w, const float *b, int
     }
 }
 
-INLINE void tile_of(float *out, const float *z, const float *w, const float *b, int64_t D, int64_t length, int64_t rows, const int C) {
+INLINE void tile_of(float *out, const float *z, const weights *in, int64_t rows, const int C) {
     int64_t i = 0;
     for (; i + W < rows; i += 2 * W)
-        tile(out + i, z + i, w, b, D, length, C, 2);
+        tile(out + i, z + i, in, C, 2);
     if (i < rows)
-        tile(out + i, z + i, w, b, D, length, C, 1);
+        tile(out + i, z + i, in, C, 1);
 }
 
 /* What is common to the tiles of a call. */
@@ -56,22 +75,24 @@ typedef struct work {
     int64_t groups, tiles; /* of a head: the first `larger` have small + 1 classes, the others small */
     int64_t small, larger;
     int64_t j0, length;    /* the panel */
+    int64_t ahead;         /* distance, in floats, of the chunk of weights to ask for; 0: none */
 } work;
 
 /* Tiles t0 to t1 of the heads stacked one after the other, with one panel. `pass` counts masks, heads count members without. */
 static void panel_times_tiles(const work *w, const float *z, int64_t g, int64_t pass, int64_t t0, int64_t t1) {
-    const int64_t K = w->t->K, D = w->t->D, rows = LLI_MIN(R, w->t->n - g * R), length = w->length;
+    const int64_t K = w->t->K, D = w->t->D, rows = LLI_MIN(R, w->t->n - g * R);
     int64_t head = t0 / w->tiles, in_head = t0 % w->tiles, k = tiles_start(in_head, w->tiles, K);
     for (int64_t at = t0; at < t1; at++) {
         const int64_t C = w->small + (in_head < w->larger);
-        const float *weights = w->m->W + (head * K + k) * D + w->j0, *b = w->j0 ? NULL : w->m->b + head * K + k;
+        weights in = {.w = w->m->W + (head * K + k) * D + w->j0, .b = w->j0 ? NULL : w->m->b + head * K + k, .D = D, .length = w->length};
+        in.ahead = w->ahead && g == 0 && pass == 0 ? in.w + w->ahead : NULL;
         float *out = w->t->odds + (((head + pass) * w->groups + g) * K + k) * R;
         switch (C) {
-        case 5: tile_of(out, z, weights, b, D, length, rows, 5); break;
-        case 4: tile_of(out, z, weights, b, D, length, rows, 4); break;
-        case 3: tile_of(out, z, weights, b, D, length, rows, 3); break;
-        case 2: tile_of(out, z, weights, b, D, length, rows, 2); break;
-        default: tile_of(out, z, weights, b, D, length, rows, 1); break;
+        case 5: tile_of(out, z, &in, rows, 5); break;
+        case 4: tile_of(out, z, &in, rows, 4); break;
+        case 3: tile_of(out, z, &in, rows, 3); break;
+        case 2: tile_of(out, z, &in, rows, 2); break;
+        default: tile_of(out, z, &in, rows, 1); break;
         }
         k += C;
         in_head++;
@@ -132,25 +153,34 @@ static void masked_product(const work *w, const lli_mask *mask, const philox_str
         }
 }
 
+/* From the weights of tiles t0 to t1 to those that follow: the next chunk of classes, or the first one of the next stretch of features. */
+static int64_t chunk_ahead(const work *w, int64_t t0, int64_t t1, int64_t total, int64_t stretch) {
+    const int64_t K = w->t->K, D = w->t->D, first = t0 / w->tiles * K + tiles_start(t0 % w->tiles, w->tiles, K);
+    const int64_t next = t1 < total ? t1 / w->tiles * K + tiles_start(t1 % w->tiles, w->tiles, K) : 0;
+    return t0 == 0 && t1 == total ? 0 : (next - first) * D + (t1 < total ? 0 : stretch);
+}
+
 void LEVEL(predict)(lli_tally *t, const lli_members *m) {
     work w = {.t = t, .m = m, .groups = lli_tally_groups(t->n), .tiles = tiles_count(t->K)};
+    const int64_t total = w.tiles * (m->mask ? 1 : m->count), stretch = LLI_MIN(t->D, m->mask ? LLI_TALLY_PANEL : STRETCH);
+    const int64_t bytes = TILE_CLASSES * stretch * (int64_t)sizeof(float), chunk = LLI_MAX(1, (m->mask ? MASKED_CHUNK_BYTES : CHUNK_BYTES) / bytes);
+    philox_stream stream;
     w.small = t->K / w.tiles;
     w.larger = t->K % w.tiles;
-    const int64_t total = w.tiles * (m->mask ? 1 : m->count);
-    philox_stream stream;
     if (m->mask)
         stream = philox_start(m->mask->stream);
-    for (w.j0 = 0; w.j0 < t->D; w.j0 += LLI_TALLY_PANEL) {
-        w.length = LLI_MIN(LLI_TALLY_PANEL, t->D - w.j0);
-        const int64_t chunk = LLI_MAX(1, CHUNK_BYTES / (TILE_CLASSES * w.length * (int64_t)sizeof(float)));
+    for (int64_t start = 0; start < t->D; start += stretch)
         for (int64_t t0 = 0; t0 < total; t0 += chunk) {
-            const int64_t t1 = LLI_MIN(total, t0 + chunk);
-            if (m->mask)
-                masked_product(&w, m->mask, &stream, t0, t1);
-            else
-                for (int64_t g = 0; g < w.groups; g++)
-                    panel_times_tiles(&w, t->panels + lli_tally_panel(t, w.j0, g), g, 0, t0, t1);
+            const int64_t t1 = LLI_MIN(total, t0 + chunk), end = LLI_MIN(t->D, start + stretch);
+            w.ahead = chunk_ahead(&w, t0, t1, total, stretch);
+            for (w.j0 = start; w.j0 < end; w.j0 += LLI_TALLY_PANEL) {
+                w.length = LLI_MIN(LLI_TALLY_PANEL, t->D - w.j0);
+                if (m->mask)
+                    masked_product(&w, m->mask, &stream, t0, t1);
+                else
+                    for (int64_t g = 0; g < w.groups; g++)
+                        panel_times_tiles(&w, t->panels + lli_tally_panel(t, w.j0, g), g, 0, t0, t1);
+            }
         }
-    }
     LEVEL(tally)(t, m);
 }
