@@ -93,14 +93,8 @@ INLINE void store4(float *x, v4 v) {
     *(v4_memory *)x = (v4_memory)v;
 }
 
-INLINE vi load_i(const int32_t *x) {
-    vi v;
-    memcpy(&v, x, sizeof v);
-    return v;
-}
-
 INLINE void store_i(int32_t *x, vi v) {
-    memcpy(x, &v, sizeof v);
+    *(vi_memory *)x = (vi_memory)v;
 }
 
 INLINE vf all(float x) {
