@@ -39,7 +39,7 @@ static void mask_rows(float *out, const float *z, const float *const *rows, cons
         for (int64_t at = LLI_MAX(bit, first * span); at < LLI_MIN(end, bit + 128 * MASK_GROUPS); at += piece) {
             int64_t i = at / span - first, j = at % span, width = j + piece < span ? piece : ld - j;
             const float *from = rows ? rows[i] : z + i * ld;
-            apply(out + i * ld + j, from + j, bits[0] + (at - bit) / 32, LLI_MIN(D - j, piece), width, scale);
+            apply(out + i * ld + j, from + j, &bits[(at - bit) / 128][(at - bit) % 128 / 32], LLI_MIN(D - j, piece), width, scale);
         }
     }
 }

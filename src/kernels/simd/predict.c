@@ -9,6 +9,7 @@
 
 enum {
     R = LLI_TALLY_ROWS,
+    PAIR = 2 * R, /* rows whose masks are drawn at once */
     CHUNK_BYTES = 64 * 1024,         /* of weights, within the second-level cache, beside the next chunk */
     MASKED_CHUNK_BYTES = 128 * 1024, /* with masks: the more classes, the fewer times a panel is masked */
     STRETCH = 4 * LLI_TALLY_PANEL,   /* features of a chunk: 4 KB of each class, so that few pages are touched at a time */
@@ -103,53 +104,77 @@ static void panel_times_tiles(const work *w, const float *z, int64_t g, int64_t 
     }
 }
 
-/* words[w][r]: units j0 + 32 w .. of row `row` + r, a bit each, 1 = dropped. */
-static void dropped_words(uint32_t words[WORDS][R], const lli_mask *m, const philox_stream *stream, int64_t row, int64_t j0, int64_t length, int64_t D) {
-    const int64_t span = lli_mask_span(D), in_row = span / 32, pieces = (length + 127) / 128, groups = span / 128;
-    const int64_t first = row * span / 128, total = groups ? R * pieces : ((row + R) * span - 1) / 128 + 1 - first;
-    uint32_t used[4];
-    mask_used(used, D);
-    for (int64_t t = 0; t < total; t += MASK_GROUPS) {
+/* Masks of a panel of up to PAIR rows: word w of row r has units j0 + 32 w .., a bit each, 1 = dropped. */
+typedef struct mask_words {
+    uint32_t word[WORDS][PAIR];
+} mask_words;
+
+/* Rows of 128 units or more: a row has one or two groups of 128 bits in the panel. */
+INLINE void long_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t row, int64_t rows, const work *w) {
+    const int64_t groups = lli_mask_span(w->t->D) / 128, first = row * groups + w->j0 / 128;
+    const int two = w->length > 128;
+    for (int64_t t = 0; t < rows << two; t += MASK_GROUPS) {
         uint32_t bits[MASK_GROUPS][4];
         uint64_t number[MASK_GROUPS];
-        for (int64_t a = 0; a < MASK_GROUPS; a++) /* the parts of long rows that lie in this panel, or one short row after the other */
-            number[a] = (uint64_t)(groups ? (row + (t + a) / pieces) * groups + j0 / 128 + (t + a) % pieces : first + t + a);
+        for (int64_t a = 0; a < MASK_GROUPS; a++)
+            number[a] = (uint64_t)(first + ((t + a) >> two) * groups + ((t + a) & two));
         vq group[2];
         memcpy(group, number, sizeof group);
         mask_groups(bits, m, stream, used, group);
-        for (int64_t a = 0; a < LLI_MIN(MASK_GROUPS, total - t); a++)
-            for (int64_t word = 0; word < 4; word++) {
-                int64_t place = (int64_t)number[a] * 4 + word - row * in_row, r = place / in_row, at = place % in_row - j0 / 32;
-                if (place >= 0 && r < R && at < WORDS)
-                    words[at][r] = bits[a][word];
-            }
+        for (int64_t a = 0; a < MASK_GROUPS; a++)
+            for (int64_t word = 0; word < 4; word++)
+                out->word[((t + a) & two) * 4 + word][(t + a) >> two] = bits[a][word];
+    }
+}
+
+/* Rows of up to 32 or 64 units: four or two share a group, so that the words of the rows follow each other. */
+INLINE void short_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t row, int64_t rows, const work *w) {
+    const int two = w->length > 32;
+    const int64_t first = row << two, end = (row + rows) << two;
+    for (int64_t t = first / 4; t * 4 < end; t += MASK_GROUPS) {
+        uint32_t bits[MASK_GROUPS][4];
+        vq group = (uint64_t)t + LANES_D(vq);
+        mask_groups(bits, m, stream, used, (const vq[2]){group, group + H});
+        for (int64_t at = LLI_MAX(first, t * 4); at < LLI_MIN(end, (t + MASK_GROUPS) * 4); at++)
+            out->word[at & two][(at >> two) - row] = bits[(at - t * 4) / 4][at % 4];
     }
 }
 
 /* A bit of 1 turns its lane to 0. From the last unit of a word to the first: its bit is the sign. */
-INLINE void mask_panel(float *out, const float *z, const uint32_t words[WORDS][R], int64_t length) {
+INLINE void mask_panel(float *out, const float *z, const mask_words *words, int64_t first, int64_t length) {
     for (int64_t j0 = 0; j0 < length; j0 += 32) {
-        int count = (int)LLI_MIN(32, length - j0);
-        for (int r = 0; r < R; r += W) {
-            vi bits;
-            memcpy(&bits, words[j0 / 32] + r, sizeof bits);
-            bits <<= 32 - count;
-            for (int64_t j = j0 + count - 1; j >= j0; j--, bits <<= 1)
-                store(out + j * R + r, (vf)((vi)load(z + j * R + r) & ~(bits >> 31)));
-        }
+        const int64_t count = LLI_MIN(32, length - j0);
+        vi bits[R / W];
+        UNROLL
+        for (int v = 0; v < R / W; v++)
+            bits[v] = load_i((const int32_t *)words->word[j0 / 32] + first + v * W) << (int32_t)(32 - count);
+        for (int64_t j = j0 + count - 1; j >= j0; j--)
+            UNROLL
+            for (int v = 0; v < R / W; v++) {
+                store(out + j * R + v * W, (vf)((vi)load(z + j * R + v * W) & ~(bits[v] >> 31)));
+                bits[v] <<= 1;
+            }
     }
 }
 
 static void masked_product(const work *w, const lli_mask *mask, const philox_stream *start, int64_t t0, int64_t t1) {
     _Alignas(64) float masked[LLI_TALLY_PANEL * R];
-    uint32_t words[WORDS][R];
+    mask_words words;
     philox_stream stream = *start;
-    for (int64_t g = 0; g < w->groups; g++)
+    uint32_t used[4];
+    mask_used(used, w->t->D);
+    for (int64_t pair = 0; pair < w->groups; pair += 2)
         for (int64_t pass = 0; pass < w->m->count; pass++) {
+            const int64_t end = LLI_MIN(w->groups, pair + 2), row = w->m->row + pair * R, rows = (end - pair) * R;
             stream.counter[0] = all_q(mask->stream.step + (uint32_t)pass);
-            dropped_words(words, mask, &stream, w->m->row + g * R, w->j0, w->length, w->t->D);
-            mask_panel(masked, w->t->panels + lli_tally_panel(w->t, w->j0, g), words, w->length);
-            panel_times_tiles(w, masked, g, pass, t0, t1);
+            if (lli_mask_span(w->t->D) < 128)
+                short_rows(&words, mask, &stream, used, row, rows, w);
+            else
+                long_rows(&words, mask, &stream, used, row, rows, w);
+            for (int64_t g = pair; g < end; g++) {
+                mask_panel(masked, w->t->panels + lli_tally_panel(w->t, w->j0, g), &words, (g - pair) * R, w->length);
+                panel_times_tiles(w, masked, g, pass, t0, t1);
+            }
         }
 }
 
