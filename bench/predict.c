@@ -19,7 +19,8 @@ typedef struct shape {
     int64_t N, S, D, K;
 } shape;
 
-static const shape shapes[] = {{"mnist", 512, 104, 20, 10}, {"cifar10", 384, 32, 512, 10}, {"cifar100", 128, 16, 512, 100}, {"imagenet", 64, 4, 4032, 1000}};
+static const shape shapes[] = {
+    {"mnist", 512, 104, 20, 10}, {"cifar10", 384, 32, 512, 10}, {"cifar100", 128, 16, 512, 100}, {"imagenet", 64, 4, 4032, 1000}};
 static const uint32_t rates[] = {0, 32768, 19661, 6554};
 
 static double cpu(void) {
@@ -37,7 +38,8 @@ static void require(ll_context *ctx, ll_status status) {
 
 /* Members around a common head, as SGLD would leave them: logits of a few units. */
 static ll_ensemble *ensemble(ll_context *ctx, const shape *s, uint32_t drop16) {
-    lli_ensemble_plan plan = {.method = drop16 ? "dropout" : "sgd", .S = s->S, .K = s->K, .D = s->D, .stored = drop16 ? 1 : s->S, .drop16 = drop16};
+    lli_ensemble_plan plan = {.method = drop16 ? "dropout" : "sgd", .S = s->S, .K = s->K, .D = s->D, .drop16 = drop16};
+    plan.stored = drop16 ? 1 : s->S;
     require(ctx, lli_memory_new(ctx, &plan.weight, s->S, sizeof(double)));
     for (int64_t i = 0; i < s->S; i++)
         plan.weight[i] = 1;
@@ -63,7 +65,9 @@ static void *room(ll_context *ctx, int64_t count, size_t size) {
 
 static answers answers_new(ll_context *ctx, const shape *s) {
     answers a = {.truth = room(ctx, s->N, sizeof *a.truth)};
-    a.out = (ll_prediction){.label = room(ctx, s->N, sizeof(int32_t)), .vote = room(ctx, s->N, sizeof(int32_t)), .sr_tail = room(ctx, s->N, sizeof(double))};
+    a.out.label = room(ctx, s->N, sizeof(int32_t));
+    a.out.vote = room(ctx, s->N, sizeof(int32_t));
+    a.out.sr_tail = room(ctx, s->N, sizeof(double));
     a.out.probs = room(ctx, s->N * s->K, sizeof(float));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         a.out.confidence[c] = room(ctx, s->N, sizeof(double));
@@ -74,7 +78,8 @@ static answers answers_new(ll_context *ctx, const shape *s) {
 }
 
 static void answers_free(answers *a) {
-    void *blocks[] = {a->truth, a->out.label, a->out.vote, a->out.sr_tail, a->out.probs, a->out.running_nll, a->out.running_brier, a->out.running_correct};
+    void *blocks[] = {a->truth,      a->out.label,       a->out.vote,          a->out.sr_tail,
+                      a->out.probs,  a->out.running_nll, a->out.running_brier, a->out.running_correct};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         lli_memory_free(blocks[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
@@ -104,7 +109,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "LASTLAYER_ISA must be one of %s\n", lli_kernels_names());
         return 1;
     }
-    printf("ns per member and row, level %s\n%-9s%10s%10s%10s%10s%10s%10s\n", ll_isa(), "", "ensemble", "+running", "by row", "drop .5", "drop .3", "drop .1");
+    printf("ns per member and row, level %s\n", ll_isa());
+    printf("%-9s%10s%10s%10s%10s%10s%10s\n", "", "ensemble", "+running", "by row", "drop .5", "drop .3", "drop .1");
     for (size_t i = 0; i < LLI_COUNT(shapes); i++) {
         const shape *s = &shapes[i];
         if (argc > 1 && strcmp(argv[1], s->name) != 0)

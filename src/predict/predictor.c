@@ -19,13 +19,13 @@ struct ll_predictor {
 
 /* Shapes decide, so that bits depend on nothing else. Several members at once, so that the sums are read and written seldom, unless K is so
  * large that their odds would push the sums out of the cache. Many rows, to read each member's parameters seldom; few, to stay in the cache:
- * L2_BYTES, or one tile where even that is too large. */
-enum { L2_BYTES = 320 * 1024, ODDS_BYTES = 160 * 1024, MOST_ROWS = 128 };
+ * L2_BYTES, the first level for short rows with their small heads, or one tile where even that is too large. */
+enum { L2_BYTES = 320 * 1024, ODDS_BYTES = 160 * 1024, MOST_ROWS = 64, SHORT_ROW = 64, MOST_SHORT_ROWS = 32 };
 
 static void choose_block(ll_predictor *p, int64_t D, int64_t K) {
     p->chunk = LLI_MAX(1, LLI_MIN(LLI_TALLY_CHUNK, ODDS_BYTES / (LLI_PREDICT_TILE * K * (int64_t)sizeof(float))));
     int64_t rows = L2_BYTES / lli_tally_bytes(D, K, p->chunk) / LLI_PREDICT_TILE * LLI_PREDICT_TILE;
-    p->rows = LLI_MAX(LLI_PREDICT_TILE, LLI_MIN(rows, MOST_ROWS));
+    p->rows = LLI_MAX(LLI_PREDICT_TILE, LLI_MIN(rows, D <= SHORT_ROW ? MOST_SHORT_ROWS : MOST_ROWS));
 }
 
 ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) {

@@ -95,7 +95,8 @@ void lli_tally_clear(lli_tally *t, int64_t n) {
 
 /* Range over members of p of class k. A sign bit means "top", where p = 1 + r. */
 static double range(const lli_tally *t, int64_t at) {
-    double least = (double)t->extreme[LLI_EXTREME_LEAST][at] / LLI_TALLY_SCALE, most = (double)t->extreme[LLI_EXTREME_MOST][at] / LLI_TALLY_SCALE;
+    double least = (double)t->extreme[LLI_EXTREME_LEAST][at] / LLI_TALLY_SCALE;
+    double most = (double)t->extreme[LLI_EXTREME_MOST][at] / LLI_TALLY_SCALE;
     double top_most = (double)t->extreme[LLI_EXTREME_TOP_MOST][at] / LLI_TALLY_SCALE;
     double other_most = (double)t->extreme[LLI_EXTREME_OTHER_MOST][at] / LLI_TALLY_SCALE;
     if (signbit(least)) /* always top */

@@ -43,7 +43,8 @@ void LEVEL(finish)(lli_tally *t) {
         vd label = {0}, most = {0}, second = {0}, h = {0}, at_top = {0};
         for (int64_t k = 0; k < K; k++) {
             vl is_top;
-            vd rest = mean_rest(&is_top, &m, t, start + k * R, k, load_d(t->shift + start + k * R)), p = rest + keep_d(is_top, all_d(1)), before = most;
+            vd rest = mean_rest(&is_top, &m, t, start + k * R, k, load_d(t->shift + start + k * R));
+            vd p = rest + keep_d(is_top, all_d(1)), before = most;
             keep_label(&label, &most, p, k);
             second = larger_d(second, keep_d(most == before, p) + keep_d(~(most == before), before));
             at_top += keep_d(is_top, rest);
@@ -70,7 +71,8 @@ void LEVEL(score)(lli_tally *t, const lli_members *members, int64_t member, doub
         vd label = {0}, most = {0}, squares = {0}, p_truth;
         for (int64_t k = 0; k < K; k++) {
             const int64_t place = start + k * R;
-            vd d = load_widened(odds + k * R) * inverse - load_widened(t->first + place) * first_inverse, shift = load_d(t->shift + place) + d * w;
+            vd d = load_widened(odds + k * R) * inverse - load_widened(t->first + place) * first_inverse;
+            vd shift = load_d(t->shift + place) + d * w;
             store_d(t->shift + place, shift);
             vl is_top;
             vd p = mean_rest(&is_top, &m, t, place, k, shift) + keep_d(is_top, all_d(1));

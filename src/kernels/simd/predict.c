@@ -110,7 +110,8 @@ typedef struct mask_words {
 } mask_words;
 
 /* Rows of 128 units or more: a row has one or two groups of 128 bits in the panel. */
-INLINE void long_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t row, int64_t rows, const work *w) {
+INLINE void long_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t row, int64_t rows,
+                      const work *w) {
     const int64_t groups = lli_mask_span(w->t->D) / 128, first = row * groups + w->j0 / 128;
     const int two = w->length > 128;
     for (int64_t t = 0; t < rows << two; t += MASK_GROUPS) {
@@ -128,7 +129,8 @@ INLINE void long_rows(mask_words *out, const lli_mask *m, const philox_stream *s
 }
 
 /* Rows of up to 32 or 64 units: four or two share a group, so that the words of the rows follow each other. */
-INLINE void short_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t row, int64_t rows, const work *w) {
+INLINE void short_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t row, int64_t rows,
+                       const work *w) {
     const int two = w->length > 32;
     const int64_t first = row << two, end = (row + rows) << two;
     for (int64_t t = first / 4; t * 4 < end; t += MASK_GROUPS) {
@@ -188,7 +190,8 @@ static int64_t chunk_ahead(const work *w, int64_t t0, int64_t t1, int64_t total,
 void LEVEL(predict)(lli_tally *t, const lli_members *m) {
     work w = {.t = t, .m = m, .groups = lli_tally_groups(t->n), .tiles = tiles_count(t->K)};
     const int64_t total = w.tiles * (m->mask ? 1 : m->count), stretch = LLI_MIN(t->D, m->mask ? LLI_TALLY_PANEL : STRETCH);
-    const int64_t bytes = TILE_CLASSES * stretch * (int64_t)sizeof(float), chunk = LLI_MAX(1, (m->mask ? MASKED_CHUNK_BYTES : CHUNK_BYTES) / bytes);
+    const int64_t bytes = TILE_CLASSES * stretch * (int64_t)sizeof(float);
+    const int64_t chunk = LLI_MAX(1, (m->mask ? MASKED_CHUNK_BYTES : CHUNK_BYTES) / bytes);
     philox_stream stream;
     w.small = t->K / w.tiles;
     w.larger = t->K % w.tiles;

@@ -226,7 +226,8 @@ static void sums(const group *w, bool weighted) {
 INLINE void turn(const group *w, int64_t member, int64_t i, int64_t k, double unit, double weight) {
     lli_tally *t = w->t;
     const int64_t row = w->g * R + i, place = (w->g * t->K + k) * R + i;
-    const double d = (double)odds_of(w, member)[k * R + i] * t->inverse[member * w->rows + row] - (double)t->first[place] * t->first_inverse[row];
+    const double r = (double)odds_of(w, member)[k * R + i] * t->inverse[member * w->rows + row];
+    const double d = r - (double)t->first[place] * t->first_inverse[row];
     t->square[place] += weight * (unit * LLI_TALLY_SCALE * (2 * d + unit * LLI_TALLY_SCALE));
     t->votes[place] += weight * unit;
 }
