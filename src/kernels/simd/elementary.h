@@ -7,20 +7,37 @@
 
 /* exp x = 2^n exp r, n = round(x / ln 2), |r| <= ln 2 / 2. With 1.5 * 2^23 added, the last bits of a float are n.
  * exp r = 1 + r + r^2 q(r), q interpolates at Chebyshev nodes: degree 6 in all, relative error 1e-8 before rounding.
- * For x <= 0: within 2 ulp down to -87, exactly 0 below. NaN stays NaN. */
-INLINE vf exp_f(vf x) {
+ * For x <= 0: within 2 ulp down to -87, exactly 0 below. NaN, whose last bits are 0, stays NaN.
+ * In place, for `count` vectors in step, since each operation waits for the one before. */
+INLINE void exp_each(vf *x, const int count) {
     const vf magic = all(0x1.8p23f);
-    vf shifted = fma_f(x, all(0x1.715476p+0f), magic), n = shifted - magic;
-    vf r = fma_f(n, all(-0x1.62e4p-1f), x); /* ln 2 in two parts: n times the first is exact */
-    r = fma_f(n, all(-0x1.7f7d1cp-20f), r);
-    vf q = all(0x1.6d10fcp-10f);
-    q = fma_f(q, r, all(0x1.120b62p-7f));
-    q = fma_f(q, r, all(0x1.55551ap-5f));
-    q = fma_f(q, r, all(0x1.5554dep-3f));
-    q = fma_f(q, r, all(0.5f));
-    vf p = fma_f(q, r * r, r) + 1.0f;
-    vf power = (vf)(((vi)shifted + 127) << 23);
-    return (vf)((vi)(p * power) & ~(x < all(-87.0f)));
+    vf shifted[4], r[4], q[4];
+    UNROLL
+    for (int i = 0; i < count; i++)
+        shifted[i] = fma_f(x[i], all(0x1.715476p+0f), magic);
+    UNROLL
+    for (int i = 0; i < count; i++) {
+        vf n = shifted[i] - magic;
+        r[i] = fma_f(n, all(-0x1.62e4p-1f), x[i]); /* ln 2 in two parts: n times the first is exact */
+        r[i] = fma_f(n, all(-0x1.7f7d1cp-20f), r[i]);
+        q[i] = all(0x1.6d10fcp-10f);
+    }
+    static const float coefficient[] = {0x1.120b62p-7f, 0x1.55551ap-5f, 0x1.5554dep-3f, 0.5f};
+    UNROLL
+    for (int c = 0; c < 4; c++)
+        UNROLL
+        for (int i = 0; i < count; i++)
+            q[i] = fma_f(q[i], r[i], all(coefficient[c]));
+    UNROLL
+    for (int i = 0; i < count; i++) {
+        vf p = fma_f(q[i], r[i] * r[i], r[i]) + 1.0f;
+        x[i] = (vf)(((vi)p + ((vi)shifted[i] << 23)) & ~(x[i] < all(-87.0f))); /* p 2^n: n goes straight into the exponent */
+    }
+}
+
+INLINE vf exp_f(vf x) {
+    exp_each(&x, 1);
+    return x;
 }
 
 /* 2^100 exp x for -150 <= x <= 0, exact at 0, for `count` vectors in step, since each operation waits for the one before. The same way, with
@@ -56,13 +73,16 @@ INLINE void exp_odds(vf *out, const vf *x, const int count) {
 
 /* log(1 + f) = 2 artanh s, s = f / (2 + f): for f in [sqrt 1/2 - 1, sqrt 2 - 1], s^2 < .0295 and five terms leave 2e-9.
  * f is not rounded on the way, so the relative error stays small as f -> 0. */
-INLINE vf log1p_reduced_f(vf f) {
-    vf s = f / (f + 2.0f), s2 = s * s;
-    vf q = all(2.0f / 9);
+INLINE vf log1p_series_f(vf s) {
+    vf s2 = s * s, q = all(2.0f / 9);
     q = fma_f(q, s2, all(2.0f / 7));
     q = fma_f(q, s2, all(2.0f / 5));
     q = fma_f(q, s2, all(2.0f / 3));
     return fma_f(q * s2, s, s + s);
+}
+
+INLINE vf log1p_reduced_f(vf f) {
+    return log1p_series_f(f / (f + 2.0f));
 }
 
 /* x = 2^e (1 + f) with 1 + f in [sqrt 1/2, sqrt 2), for normal x > 0. */

@@ -12,12 +12,21 @@ INLINE vf unit(vu c) {
 }
 
 /* sqrt(-2 log u), u = (c + 1/2) 2^-32. Above .7 log(1 - v) is taken of v = 1 - u, which the complement of c gives without cancellation. */
-INLINE vf radius(vu c) {
+INLINE vf radius_start(vf *e, vu c) {
     vi above = (vi)(c > 0xb4000000u);
-    vf x = unit(c ^ (vu)above), f, e = split_f(&f, x);
+    vf x = unit(c ^ (vu)above), f, exponent = split_f(&f, x);
     f = choose(above, -x, f);
-    e = (vf)((vi)e & ~above);
-    return square_root(-2.0f * fma_f(e, all(0x1.62e43p-1f), log1p_reduced_f(f)));
+    *e = (vf)((vi)exponent & ~above);
+    return f / (f + 2.0f);
+}
+
+INLINE vf radius_end(vf s, vf e) {
+    return square_root(-2.0f * fma_f(e, all(0x1.62e43p-1f), log1p_series_f(s)));
+}
+
+INLINE vf radius(vu c) {
+    vf e, s = radius_start(&e, c);
+    return radius_end(s, e);
 }
 
 /* cos and sin of 2 pi (c + 1/2) 2^-32: the nearest quarter turn comes from the top bits, exactly. */

@@ -41,14 +41,14 @@ void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count
     }
 }
 
-/* The normals of `vectors` vectors of blocks from `block` on, in order; out has room for a multiple of four vectors. In short loops: Philox and
- * both halves of Box-Muller are long chains, and only links of different chains run at the same time. */
-static void draw(vf out[2 * VECTORS], const philox_stream *stream, uint64_t block, int64_t vectors) {
+/* The normals of `vectors` vectors of blocks, in order; there is room for a multiple of four vectors. In short loops: Philox and both halves of
+ * Box-Muller are long chains, and only links of different chains run at the same time. */
+static void draw(vf out[2 * VECTORS], const philox_stream *stream, const vq block[VECTORS], int64_t vectors) {
     vu radii[VECTORS], angles[VECTORS];
+    vf ratio[VECTORS], exponent[VECTORS];
     for (int64_t v = 0; v < vectors; v += 4) {
         philox p[4];
-        vq first = block + (uint64_t)(v * H) + order;
-        philox_blocks(p, stream, (const vq[4]){first, first + H, first + 2 * H, first + 3 * H}, 4);
+        philox_blocks(p, stream, block + v, 4);
         UNROLL
         for (int u = 0; u < 4; u++) {
             radii[v + u] = interleave(p[u].word[0], p[u].word[2]);
@@ -56,7 +56,9 @@ static void draw(vf out[2 * VECTORS], const philox_stream *stream, uint64_t bloc
         }
     }
     for (int64_t v = 0; v < vectors; v++)
-        radii[v] = (vu)radius(radii[v]);
+        ratio[v] = radius_start(&exponent[v], radii[v]);
+    for (int64_t v = 0; v < vectors; v++)
+        radii[v] = (vu)radius_end(ratio[v], exponent[v]);
     for (int64_t v = 0; v < vectors; v++) {
         vf c, s, r = (vf)radii[v];
         direction(&c, &s, angles[v]);
@@ -75,23 +77,39 @@ void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count)
     philox_stream s = philox_start(stream);
     vf xi[2 * VECTORS];
     for (int64_t skip = first % 4, i = 0, take; i < count; i += take, skip = 0) {
+        vq block[VECTORS];
+        for (int v = 0; v < VECTORS; v++)
+            block[v] = (uint64_t)(first + i) / 4 + (uint64_t)(v * H) + order;
         take = LLI_MIN(CHUNK - skip, count - i);
-        draw(xi, &s, (uint64_t)(first + i) / 4, (skip + take + NORMALS - 1) / NORMALS);
+        draw(xi, &s, block, (skip + take + NORMALS - 1) / NORMALS);
         memcpy(out + i, (const float *)xi + skip, (size_t)take * sizeof *out);
     }
 }
 
-/* Over the rows as one array, padding included, which costs little and gives short rows long loops; the padding gets no noise. */
+/* Noise for the blocks first .. first+count-1 of `rows` rows of theta: several short rows at a time, or a part of a long one. */
+static void add_to_rows(float *theta, const philox_stream *stream, int64_t row, int64_t rows, int64_t first, int64_t count, int64_t D, int64_t ld,
+                        float noise) {
+    vf xi[2 * VECTORS + 1];
+    vq block[VECTORS];
+    /* Number i is block i % count of row i / count, a division by a product: i and count are at most 64. */
+    const uint64_t start = (uint64_t)(row * ld / 4 + first), inverse = 65536 / (uint64_t)count + 1, skip = (uint64_t)(ld / 4 - count);
+    for (int64_t v = 0; v < (rows * count + 4 * H - 1) / (4 * H) * 4; v++) {
+        vq i = (uint64_t)(v * H) + order;
+        block[v] = start + i + multiply_low(multiply_low(i, all_q(inverse)) >> 16, all_q(skip));
+    }
+    draw(xi, stream, block, (rows * count + H - 1) / H);
+    for (int64_t r = 0; r < rows; r++) {
+        const float *from = (const float *)xi + 4 * r * count;
+        float *to = theta + (row + r) * ld;
+        for (int64_t j = 4 * first, end = LLI_MIN(D + 1, 4 * (first + count)); j < end; j += W, from += W)
+            store(to + j, load(to + j) + (vf)((vi)(load(from) * noise) & (LANES(vi) < (int32_t)LLI_MIN(end - j, W))));
+    }
+}
+
 void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int64_t ld, float noise) {
     philox_stream s = philox_start(stream);
-    vf xi[2 * VECTORS];
-    for (int64_t place = 0, j = 0, take; place < K * ld; place += take) {
-        take = LLI_MIN(CHUNK, K * ld - place);
-        draw(xi, &s, (uint64_t)place / 4, (take + NORMALS - 1) / NORMALS);
-        for (int64_t v = 0; v < take / W; v++, j = j + W < ld ? j + W : 0) {
-            float *to = theta + place + v * W;
-            vi inside = LANES(vi) < (int32_t)LLI_MAX(LLI_MIN(D + 1 - j, W), 0);
-            store(to, load(to) + (vf)((vi)(xi[v] * noise) & inside));
-        }
-    }
+    const int64_t room = VECTORS * H, blocks = (D + 4) / 4, rows = LLI_MAX(1, room / blocks); /* the padding gets no noise */
+    for (int64_t k = 0; k < K; k += rows)
+        for (int64_t b = 0; b < blocks; b += room)
+            add_to_rows(theta, &s, k, LLI_MIN(rows, K - k), b, LLI_MIN(room, blocks - b), D, ld, noise);
 }

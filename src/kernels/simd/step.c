@@ -4,7 +4,7 @@
  * after the other. */
 #include "kernels/simd/level.h"
 
-enum { POINTER = sizeof(void *) / sizeof(float), LINE = 16 }; /* a pointer and a cache line, in floats */
+enum { POINTER = sizeof(void *) / sizeof(float), LANE = LLI_BYTES / 4, LINE = 16 }; /* a pointer, a vector and a cache line, in floats */
 
 static int64_t round_up(int64_t n) {
     return (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR;
@@ -41,7 +41,7 @@ double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_ba
         find(place, places, z, NULL, n, ld);
     }
     if (mask) {
-        LEVEL(mask_of)(z, place, mask, n, D, ld);
+        LEVEL(mask_of)(z, place, mask, n, D, ld, tiny ? (D + LANE) / LANE * LANE : ld);
         find(place, places, z, NULL, n, ld);
     }
     if (tiny) {

@@ -91,24 +91,54 @@ INLINE void flush(losses *l) {
     l->gaps = (vf){0};
 }
 
-/* Logits of W rows -> g = p - 1{k = y}, stored by class; `inside` says which lanes are rows. */
-INLINE void residual_of(float *g, losses *l, const vf (*logits)[2], const int h, vi label, vi inside, int64_t K, int64_t stride) {
-    vf e[STEP_TINY_K], top = all(-INFINITY), total = {0}, spoilt = {0}, gap_of_label = {0};
-    for (int64_t k = 0; k < K; k++)
-        top = larger(top, logits[k][h]);
-    for (int64_t k = 0; k < K; k++) {
-        vf gap = logits[k][h] - top;
-        e[k] = exp_f(gap);
-        total += e[k];
-        spoilt = fma_f(gap, (vf){0}, spoilt); /* NaN if a logit lies infinitely far below: exp alone would hide it */
-        gap_of_label += (vf)((vi)gap & (label == (int32_t)k));
+/* exp(logit - largest) of C classes from k on, in place, and the gap of the label. */
+INLINE void exponentials(vf total[2], vf correct[2], vf (*x)[2], const vf top[2], const vi label[2], int64_t k, const int C) {
+    UNROLL
+    for (int c = 0; c < C; c++)
+        UNROLL
+        for (int h = 0; h < 2; h++) {
+            x[c][h] -= top[h];
+            correct[h] += (vf)((vi)x[c][h] & (label[h] == (int32_t)k + c));
+        }
+    exp_each(x[0], 2 * C);
+    UNROLL
+    for (int c = 0; c < C; c++)
+        UNROLL
+        for (int h = 0; h < 2; h++)
+            total[h] += x[c][h];
+}
+
+/* Logits of a pair of vectors of rows -> g = p - 1{k = y}, stored by class; `inside` says which lanes are rows. */
+INLINE void residual_of_pair(float *g, losses *l, vf (*x)[2], const int32_t *labels, const vi inside[2], int64_t K, int64_t stride) {
+    vf top[2], low[2], total[2] = {{0}}, correct[2] = {{0}}, inverse[2];
+    vi label[2];
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+        top[h] = all(-INFINITY);
+        low[h] = all(INFINITY);
+        label[h] = load_i(labels + h * W);
     }
-    total += spoilt;
-    vf inverse = 1.0f / total;
     for (int64_t k = 0; k < K; k++)
-        store(g + k * stride, e[k] * inverse - (vf)((vi)all(1) & (label == (int32_t)k)));
-    l->product *= choose(inside, total, all(1));
-    l->gaps += (vf)((vi)gap_of_label & inside);
+        UNROLL
+        for (int h = 0; h < 2; h++) {
+            top[h] = larger(top[h], x[k][h]);
+            low[h] = smaller(low[h], x[k][h]);
+        }
+    for (int64_t k = 0; k + 1 < K; k += 2)
+        exponentials(total, correct, x + k, top, label, k, 2);
+    if (K % 2)
+        exponentials(total, correct, x + K - 1, top, label, K - 1, 1);
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+        total[h] = fma_f(low[h] - top[h], (vf){0}, total[h]); /* NaN if a logit lies infinitely far below: exp alone would hide it */
+        inverse[h] = 1.0f / total[h];
+        l->product *= choose(inside[h], total[h], all(1));
+        l->gaps += (vf)((vi)correct[h] & inside[h]);
+    }
+    for (int64_t k = 0; k < K; k++)
+        UNROLL
+        for (int h = 0; h < 2; h++)
+            store(g + k * stride + h * W, fma_f(x[k][h], inverse[h], (vf)((vi)all(-1) & (label[h] == (int32_t)k))));
 }
 
 /* Classes k to k + C - 1, V vectors of columns from j on: their sums over the batch in row order, then theta. */
@@ -165,9 +195,8 @@ double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int
         if (n - i < STEP_PAIR)
             label = memcpy(some, label, (size_t)(n - i) * sizeof *some);
         logits_of_pair(logits, z + i, theta, K, ld, columns);
-        UNROLL
-        for (int h = 0; h < 2; h++)
-            residual_of(g + i + h * W, &l, logits, h, load_i(label + h * W), LANES(vi) < (int32_t)LLI_MIN(n - i - h * W, W), K, stride);
+        const int32_t left = (int32_t)LLI_MIN(n - i, STEP_PAIR);
+        residual_of_pair(g + i, &l, logits, label, (const vi[2]){LANES(vi) < left, LANES(vi) < left - W}, K, stride);
         if (++pairs % FLUSH == 0)
             flush(&l);
     }

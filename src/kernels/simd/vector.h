@@ -210,6 +210,16 @@ INTEGER_EXTREME(most_unsigned, _mm256_max_epu32, vu, >)
 INTEGER_EXTREME(least_signed, _mm256_min_epi32, vi, <)
 INTEGER_EXTREME(most_signed, _mm256_max_epi32, vi, >)
 
+INLINE vf smaller(vf a, vf b) {
+#if LLI_BYTES == 32
+    return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+    return (vf)_mm_min_ps((__m128)a, (__m128)b);
+#else
+    return choose(a < b, a, b);
+#endif
+}
+
 INLINE vd larger_d(vd a, vd b) {
 #if LLI_BYTES == 32
     return (vd)_mm256_max_pd((__m256d)a, (__m256d)b);
