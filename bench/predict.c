@@ -46,9 +46,9 @@ static ll_ensemble *ensemble(ll_context *ctx, const shape *s, uint32_t drop16) {
     ll_ensemble *e;
     require(ctx, lli_ensemble_new(&e, ctx, &plan));
     int64_t head = s->K * s->D;
-    lli_kernels_get()->normals(e->owned_W, lli_rng_stream(1, LLI_PURPOSE_TEST, 0, 0), 0, e->plan.stored * head);
+    lli_kernels_get()->normals(e->owned[0], lli_rng_stream(1, LLI_PURPOSE_TEST, 0, 0), 0, e->plan.stored * head);
     for (int64_t i = e->plan.stored * head - 1; i >= 0; i--)
-        e->owned_W[i] = 4 / sqrtf((float)s->D) * (e->owned_W[i % head] + (i < head ? 0 : 0.1f * e->owned_W[i]));
+        e->owned[0][i] = 4 / sqrtf((float)s->D) * (e->owned[0][i % head] + (i < head ? 0 : 0.1f * e->owned[0][i]));
     return e;
 }
 

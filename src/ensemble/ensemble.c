@@ -19,10 +19,17 @@ void ll_ensemble_free(ll_ensemble *e) {
     if (!e)
         return;
     lli_ensemble_plan_release(&e->plan);
-    lli_memory_free(e->owned_W);
-    lli_memory_free(e->owned_b);
+    for (int i = 0; i < LLI_TENSORS_MAX; i++)
+        lli_memory_free(e->owned[i]);
     ll_bundle_free(e->held);
     lli_memory_free(e);
+}
+
+/* The model of a plan, as the ensemble's own. */
+static void own_model(ll_ensemble *e) {
+    int64_t K = e->plan.K, D = e->plan.D;
+    e->head = (lli_model){.D = D, .K = K, .tensors = 2, .tensor = {{"W", 2, {K, D}, K * D}, {"b", 1, {K}, K}}};
+    e->plan.model = &e->head;
 }
 
 ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) {
@@ -39,10 +46,13 @@ ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan
     if (!lli_multiply(&floats, e->plan.K, e->plan.D) || !lli_multiply(&floats, floats, e->plan.stored))
         LLI_DO(lli_fail(ctx, LL_ERR_MEMORY, "an ensemble of %" PRId64 " members of %" PRId64 " classes and %" PRId64 " features is too large",
                         e->plan.stored, e->plan.K, e->plan.D));
-    LLI_DO(lli_memory_new(ctx, &e->owned_W, floats, sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &e->owned_b, e->plan.stored * e->plan.K, sizeof(float)));
-    e->W = e->owned_W;
-    e->b = e->owned_b;
+    own_model(e);
+    for (int i = 0; i < e->plan.model->tensors; i++) {
+        if (!lli_multiply(&floats, e->plan.model->tensor[i].count, e->plan.stored))
+            LLI_DO(lli_fail(ctx, LL_ERR_MEMORY, "an ensemble of %" PRId64 " members is too large for memory", e->plan.stored));
+        LLI_DO(lli_memory_new(ctx, &e->owned[i], floats, sizeof(float)));
+        e->tensor[i] = e->owned[i];
+    }
     *out = e;
     e = NULL;
 done:
@@ -50,10 +60,16 @@ done:
     return status;
 }
 
-void lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS], const lli_ensemble_plan *plan) {
-    out[0] = (ll_named_array){"W", ll_array_view(NULL, LL_DTYPE_F32, 3, (int64_t[]){plan->stored, plan->K, plan->D})};
-    out[1] = (ll_named_array){"b", ll_array_view(NULL, LL_DTYPE_F32, 2, (int64_t[]){plan->stored, plan->K})};
-    out[2] = (ll_named_array){"weight", ll_array_view(plan->weight, LL_DTYPE_F64, 1, &plan->S)};
+int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan) {
+    int tensors = plan->model->tensors;
+    for (int i = 0; i < tensors; i++) {
+        const lli_tensor *t = &plan->model->tensor[i];
+        int64_t shape[LL_ARRAY_RANK_MAX] = {plan->stored};
+        memcpy(shape + 1, t->shape, (size_t)t->rank * sizeof *shape);
+        out[i] = (ll_named_array){t->name, ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank, shape)};
+    }
+    out[tensors] = (ll_named_array){"weight", ll_array_view(plan->weight, LL_DTYPE_F64, 1, &plan->S)};
+    return tensors + 1;
 }
 
 /* The array `name` with this type and rank, or a sentence. */
@@ -91,12 +107,12 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
     }
     if (!(total > 0) || !isfinite(total))
         return lli_fail(ctx, LL_ERR_DATA, "%s: the weights of the members sum to %g; expected a finite number above 0", path, total);
-    for (int64_t i = 0; i < p->stored * p->K * p->D; i++)
-        if (!isfinite(e->W[i]))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: W holds a value that is not finite in member %" PRId64, path, i / (p->K * p->D));
-    for (int64_t i = 0; i < p->stored * p->K; i++)
-        if (!isfinite(e->b[i]))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: b holds a value that is not finite in member %" PRId64, path, i / p->K);
+    for (int t = 0; t < p->model->tensors; t++) {
+        const lli_tensor *tensor = &p->model->tensor[t];
+        for (int64_t i = 0; i < p->stored * tensor->count; i++)
+            if (!isfinite(e->tensor[t][i]))
+                return lli_fail(ctx, LL_ERR_DATA, "%s: %s holds a value that is not finite in member %" PRId64, path, tensor->name, i / tensor->count);
+    }
     return LL_OK;
 }
 
@@ -133,8 +149,9 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
                         W.shape[1], W.shape[2], b.shape[0], b.shape[1], weight.shape[0]);
     LLI_TRY(lli_memory_new(ctx, &p->weight, p->S, sizeof(double)));
     lli_array_to_f64(p->weight, &weight, 0, p->S);
-    e->W = W.data;
-    e->b = b.data;
+    own_model(e);
+    e->tensor[0] = W.data;
+    e->tensor[1] = b.data;
     return check_values(ctx, e, path);
 }
 
@@ -169,9 +186,9 @@ const char *ll_ensemble_method(const ll_ensemble *e) {
 }
 
 ll_array ll_ensemble_weight_view(const ll_ensemble *e) {
-    return ll_array_view(e->W, LL_DTYPE_F32, 3, (int64_t[]){e->plan.stored, e->plan.K, e->plan.D});
+    return ll_array_view(e->tensor[0], LL_DTYPE_F32, 3, (int64_t[]){e->plan.stored, e->plan.K, e->plan.D});
 }
 
 ll_array ll_ensemble_bias_view(const ll_ensemble *e) {
-    return ll_array_view(e->b, LL_DTYPE_F32, 2, (int64_t[]){e->plan.stored, e->plan.K});
+    return ll_array_view(e->tensor[1], LL_DTYPE_F32, 2, (int64_t[]){e->plan.stored, e->plan.K});
 }

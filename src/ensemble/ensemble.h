@@ -5,6 +5,7 @@
 
 #include "base/bundle.h"
 #include "base/text.h"
+#include "model/model.h"
 
 /* The provenance record: what decides the numbers, and nothing else. Key-value pairs in a fixed order. */
 typedef struct lli_provenance {
@@ -22,6 +23,7 @@ void lli_provenance_release(lli_provenance *p);
 /* What is known of an ensemble before its first member exists. */
 typedef struct lli_ensemble_plan {
     const char *method;
+    const lli_model *model; /* whose tensors a member is; borrowed in a plan, an ensemble has its own */
     int64_t S, K, D;
     int64_t stored;     /* parameter vectors kept: S, or 1 for dropout */
     uint32_t drop16;    /* dropout rate in 2^-16; 0 = members are stored */
@@ -34,10 +36,10 @@ void lli_ensemble_plan_release(lli_ensemble_plan *plan);
 
 struct ll_ensemble {
     lli_ensemble_plan plan;
-    const float *W;   /* [stored,K,D] */
-    const float *b;   /* [stored,K] */
-    float *owned_W, *owned_b; /* NULL when the views point into a file */
+    const float *tensor[LLI_TENSORS_MAX]; /* [stored, shape of the model's tensor] each */
+    float *owned[LLI_TENSORS_MAX];        /* NULL when the views point into a file */
     ll_bundle *held;
+    lli_model head; /* what plan.model is for a head: its tensors, and nothing that computes */
 };
 
 /* Takes the plan over (also on failure) and allocates room for its members. */
@@ -45,8 +47,9 @@ ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan
 /* From a file's arrays and metadata; takes the bundle over on success. */
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 
-/* The arrays of the file format: W [stored,K,D] f32, b [stored,K] f32, weight [S] f64. */
-enum { LLI_ENSEMBLE_ARRAYS = 3 };
-void lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS], const lli_ensemble_plan *plan);
+/* The arrays of the file format: the model's tensors with a leading axis [stored], f32, then weight [S], f64. A head has W [stored,K,D] and
+ * b [stored,K]. Returns how many. */
+enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 1 };
+int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan);
 
 #endif

@@ -4,12 +4,13 @@
 
 #include <string.h>
 
-static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *W, const float *b) {
+static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *const *tensors) {
     (void)ctx;
     ll_ensemble *e = ((lli_store_memory *)store)->ensemble;
-    int64_t K = e->plan.K, D = e->plan.D;
-    memcpy(e->owned_W + member * K * D, W, (size_t)(K * D) * sizeof *W);
-    memcpy(e->owned_b + member * K, b, (size_t)K * sizeof *b);
+    for (int i = 0; i < e->plan.model->tensors; i++) {
+        int64_t count = e->plan.model->tensor[i].count;
+        memcpy(e->owned[i] + member * count, tensors[i], (size_t)count * sizeof(float));
+    }
     return LL_OK;
 }
 

@@ -16,13 +16,14 @@ typedef struct lli_checkpoint {
 /* A store that keeps nothing over an interruption has only `save`. */
 typedef struct lli_store_ops {
     /* Keeps member i. Workers call it at once for different members. */
-    ll_status (*save)(lli_store *store, ll_context *ctx, int64_t member, const float *W, /* [K,D] */ const float *b /* [K] */);
+    ll_status (*save)(lli_store *store, ll_context *ctx, int64_t member, const float *const *tensors /* of the model */);
     /* Was member i kept by an earlier, interrupted run? */
     bool (*has)(lli_store *store, int64_t member);
-    /* Keeps the state of the one chain; may skip it when the last one is young. theta [floats]. */
-    ll_status (*checkpoint)(lli_store *store, ll_context *ctx, const lli_checkpoint *state, const float *theta, int64_t floats);
-    /* The last one kept, if any: *found. */
-    ll_status (*restore)(lli_store *store, ll_context *ctx, lli_checkpoint *state, float *theta, int64_t floats, bool *found);
+    /* Keeps the state of this task's chain; may skip it when the last one is young. theta [floats]. Workers call it at once for different
+     * tasks. */
+    ll_status (*checkpoint)(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta, int64_t floats);
+    /* The last one kept for this task, if any: *found. */
+    ll_status (*restore)(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats, bool *found);
 } lli_store_ops;
 
 struct lli_store {

@@ -2,12 +2,12 @@
 /* What sgd and sgld share: one chain, a sample every `thin` steps after the burn-in. */
 #include "methods/method.h"
 
-int64_t lli_method_one(const lli_fit *fit) {
-    (void)fit;
+int64_t lli_method_one(const ll_fit_options *options) {
+    (void)options;
     return 1;
 }
 
-int64_t lli_method_stored_all(const ll_fit_options *options) {
+int64_t lli_method_all(const ll_fit_options *options) {
     return options->samples;
 }
 
@@ -34,7 +34,7 @@ ll_status lli_method_run_chain(ll_context *ctx, lli_fit *fit, bool noise, int wo
     lli_chain_options options = lli_fit_chain_options(fit, 0);
     options.noise = noise;
     lli_chain_start(chain, &options, fit->start);
-    LLI_TRY(lli_fit_restore(ctx, fit, chain));
+    LLI_TRY(lli_fit_restore(ctx, fit, 0, chain));
     if (!samples_kept(fit, chain->state.step))
         lli_chain_start(chain, &options, fit->start);
     for (int64_t i = 0; i < fit->options.samples; i++) {
@@ -42,7 +42,7 @@ ll_status lli_method_run_chain(ll_context *ctx, lli_fit *fit, bool noise, int wo
             continue; /* restored past this sample: it is in the store */
         LLI_TRY(lli_chain_run(ctx, chain, sample_step(fit, i)));
         LLI_TRY(lli_fit_save(ctx, fit, i, chain->theta, worker));
-        LLI_TRY(lli_fit_checkpoint(ctx, fit, chain));
+        LLI_TRY(lli_fit_checkpoint(ctx, fit, 0, chain));
     }
     return LL_OK;
 }

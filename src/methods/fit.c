@@ -157,6 +157,7 @@ ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_op
     const lli_method *method = lli_method_find(o->method);
     *plan = (lli_ensemble_plan){
         .method = method->info.name,
+        .model = model,
         .S = o->samples,
         .K = model->K,
         .D = model->D,
@@ -183,7 +184,7 @@ ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *opti
                        lli_store *store, lli_meter *meter) {
     *fit = (lli_fit){.method = lli_method_find(options->method), .options = *options, .model = model, .data = data, .start = start, .store = store, .meter = meter};
     /* One task runs on the first workspace, whoever runs it; several take their worker's. */
-    fit->workers = fit->method->tasks(fit) > 1 ? lli_pool_workers(ctx) : 1;
+    fit->workers = fit->method->tasks(options) > 1 ? lli_pool_workers(ctx) : 1;
     int64_t floats = 0;
     for (int i = 0; i < model->tensors; i++)
         floats += model->tensor[i].count;
@@ -244,27 +245,43 @@ ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const floa
     for (int i = 1; i < fit->model->tensors; i++)
         tensors[i] = tensors[i - 1] + fit->model->tensor[i - 1].count;
     fit->model->ops->unpack(fit->model, tensors, theta);
-    return fit->store->ops->save(fit->store, ctx, member, tensors[0], tensors[1]);
+    return fit->store->ops->save(fit->store, ctx, member, (const float *const *)tensors);
 }
 
-ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, const lli_chain *chain) {
+ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) {
     if (!fit->store->ops->checkpoint)
         return LL_OK;
     const lli_checkpoint state = {chain->state.step, chain->state.first_nll, chain->state.epoch_nll};
-    return fit->store->ops->checkpoint(fit->store, ctx, &state, chain->theta, fit->model->floats);
+    return fit->store->ops->checkpoint(fit->store, ctx, task, &state, chain->theta, fit->model->floats);
 }
 
-ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, lli_chain *chain) {
+ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
     if (!fit->store->ops->restore)
         return LL_OK;
     lli_checkpoint state;
     bool found = false;
-    LLI_TRY(fit->store->ops->restore(fit->store, ctx, &state, chain->theta, fit->model->floats, &found));
+    LLI_TRY(fit->store->ops->restore(fit->store, ctx, task, &state, chain->theta, fit->model->floats, &found));
     if (found) {
         chain->state = (lli_chain_state){state.step, state.first_nll, state.epoch_nll};
         lli_meter_add(ctx, fit->meter, state.step);
     }
     return LL_OK;
+}
+
+ll_status lli_fit_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start, int64_t epochs, int worker) {
+    lli_chain *chain = fit->chains[worker];
+    int64_t epoch_steps = lli_chain_epoch_steps(fit->data->rows.N, options->batch_size), steps = epochs * epoch_steps;
+    if (lli_store_has(fit->store, task)) {
+        lli_meter_add(ctx, fit->meter, steps);
+        return LL_OK;
+    }
+    lli_chain_start(chain, options, start);
+    LLI_TRY(lli_fit_restore(ctx, fit, task, chain));
+    while (chain->state.step < steps) {
+        LLI_TRY(lli_chain_run(ctx, chain, (chain->state.step / epoch_steps + 1) * epoch_steps));
+        LLI_TRY(lli_fit_checkpoint(ctx, fit, task, chain));
+    }
+    return lli_fit_save(ctx, fit, task, chain->theta, worker);
 }
 
 ll_status lli_fit_task(ll_context *ctx, void *fit_, int64_t task, int worker) {
@@ -273,5 +290,5 @@ ll_status lli_fit_task(ll_context *ctx, void *fit_, int64_t task, int worker) {
 }
 
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) {
-    return lli_pool_run(ctx, lli_fit_task, fit, fit->method->tasks(fit));
+    return lli_pool_run(ctx, lli_fit_task, fit, fit->method->tasks(&fit->options));
 }

@@ -27,7 +27,7 @@ typedef struct lli_method {
     ll_method_info info;
     const char *uses;    /* the options it reads: " lr batch-size ... " */
     int64_t (*stored)(const ll_fit_options *options);  /* parameter vectors it keeps */
-    int64_t (*tasks)(const lli_fit *fit);              /* independent pieces of work */
+    int64_t (*tasks)(const ll_fit_options *options);   /* independent pieces of work */
     int64_t (*steps)(const lli_fit *fit);              /* in all, for progress */
     ll_status (*run)(ll_context *ctx, lli_fit *fit, int64_t task, int worker);
 } lli_method;
@@ -59,13 +59,16 @@ uint32_t lli_fit_drop16(double p);
 /* For the methods: chain options, saving, the schedule of samples. */
 lli_chain_options lli_fit_chain_options(const lli_fit *fit, int64_t member);
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
-ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, const lli_chain *chain) LL_CHECK_RESULT;
-ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, lli_chain *chain) LL_CHECK_RESULT;
+ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) LL_CHECK_RESULT;
+ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) LL_CHECK_RESULT;
+/* A task that is one member: `epochs` of training from `start`, a checkpoint after each, then the member is saved. */
+ll_status lli_fit_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start, int64_t epochs,
+                        int worker) LL_CHECK_RESULT;
 
 /* sgd and sgld are one chain with thinning; they differ in the noise. */
 ll_status lli_method_run_chain(ll_context *ctx, lli_fit *fit, bool noise, int worker) LL_CHECK_RESULT;
 int64_t lli_method_chain_steps(const lli_fit *fit);
-int64_t lli_method_one(const lli_fit *fit);
-int64_t lli_method_stored_all(const ll_fit_options *options);
+int64_t lli_method_one(const ll_fit_options *options);
+int64_t lli_method_all(const ll_fit_options *options); /* S */
 
 #endif

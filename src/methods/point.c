@@ -16,7 +16,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 const lli_method lli_method_point = {
     .info = {"point", "theta* itself, the baseline", 1, 0},
     .uses = " prior-precision ",
-    .stored = lli_method_stored_all,
+    .stored = lli_method_all,
     .tasks = lli_method_one,
     .steps = steps,
     .run = run,

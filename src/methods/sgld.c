@@ -10,7 +10,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 const lli_method lli_method_sgld = {
     .info = {"sgld", "stochastic gradient Langevin dynamics: sgd plus the right noise", 100, 0},
     .uses = " samples lr batch-size prior-precision seed thin burn-in lr-t0 lr-power shuffle ",
-    .stored = lli_method_stored_all,
+    .stored = lli_method_all,
     .tasks = lli_method_one,
     .steps = lli_method_chain_steps,
     .run = run,

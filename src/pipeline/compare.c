@@ -48,7 +48,7 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_start *start, c
     LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
     lli_store_memory_init(&e->store, e->ensemble);
     LLI_TRY(lli_fit_init(ctx, &e->fit, &e->options, &start->model, train, start->theta, &e->store.store, meter));
-    e->tasks = e->fit.method->tasks(&e->fit);
+    e->tasks = e->fit.method->tasks(&e->options);
     LLI_TRY(lli_memory_new(ctx, &e->seconds, e->tasks, sizeof *e->seconds));
     return lli_memory_new(ctx, &e->outcomes, e->tasks, sizeof *e->outcomes);
 }

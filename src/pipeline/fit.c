@@ -97,7 +97,7 @@ ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data
     LLI_DO(lli_partial_open(&partial, ctx, path, resume));
     LLI_DO(lli_start_init(ctx, &start, data, head, options.prior_precision));
     LLI_DO(lli_start_plan(ctx, &plan, &start, &options, data));
-    LLI_DO(lli_partial_begin(ctx, partial, &plan, start.model.floats));
+    LLI_DO(lli_partial_begin(ctx, partial, &plan, start.model.floats, lli_method_find(options.method)->tasks(&options)));
     if (!lli_partial_complete(partial))
         LLI_DO(run(ctx, &start, &options, data, lli_partial_store(partial)));
     lli_partial *whole = partial;
@@ -122,9 +122,9 @@ ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path)
 }
 
 ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *e) {
-    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS];
-    lli_ensemble_arrays(arrays, &e->plan);
-    arrays[0].array.data = e->W;
-    arrays[1].array.data = e->b;
-    return ll_bundle_write(ctx, path, arrays, LLI_ENSEMBLE_ARRAYS, e->plan.provenance.pairs, e->plan.provenance.count);
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
+    int64_t count = lli_ensemble_arrays(arrays, &e->plan);
+    for (int i = 0; i < e->plan.model->tensors; i++)
+        arrays[i].array.data = e->tensor[i];
+    return ll_bundle_write(ctx, path, arrays, count, e->plan.provenance.pairs, e->plan.provenance.count);
 }

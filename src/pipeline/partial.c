@@ -10,7 +10,8 @@
 #include "base/memory.h"
 #include "formats/safetensors.h"
 
-enum { SLOT_HEAD = 128 };
+/* A slot takes no room on disk before it is written. Of more tasks than TASKS_MAX none keeps checkpoints: their members are the progress. */
+enum { SLOT_HEAD = 128, TASKS_MAX = 64 };
 
 typedef struct slot_head {
     uint64_t sequence; /* 0 = empty */
@@ -20,46 +21,50 @@ typedef struct slot_head {
 
 _Static_assert(sizeof(slot_head) <= SLOT_HEAD, "the head of a slot fits its room");
 
+/* What is known of the two slots of a task. */
+typedef struct journal {
+    uint64_t sequence; /* of the last checkpoint */
+    double time, cost; /* when it was written, and how long that took */
+} journal;
+
 struct lli_partial {
     lli_store store;
     lli_outfile *file;
     char *path;
     bool found;      /* an interrupted run is there */
     bool complete;   /* it was interrupted after its last member, while finishing */
-    int64_t K, D, stored, floats;
-    int64_t offsets[LLI_ENSEMBLE_ARRAYS], end;
+    int tensors;
+    size_t bytes[LLI_TENSORS_MAX]; /* of one member's tensors */
+    int64_t stored, floats, tasks;
+    int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end;
     int64_t records; /* where the hashes of members begin */
     int64_t slots;   /* where the checkpoints begin */
     bool *kept;      /* [stored] members of the interrupted run that are whole */
-    uint64_t sequence;
-    double checkpoint_time, checkpoint_cost;
+    journal *journals; /* [tasks] */
 };
 
-static uint64_t short_hash(const void *a, size_t a_bytes, const void *b, size_t b_bytes) {
-    lli_hash hash;
+/* Of a member's tensors: what its record says. */
+static uint64_t short_hash(lli_hash *hash) {
     char text[LLI_HASH_TEXT];
-    lli_hash_init(&hash);
-    lli_hash_add(&hash, a, a_bytes);
-    lli_hash_add(&hash, b, b_bytes);
-    lli_hash_text(&hash, text);
+    lli_hash_text(hash, text);
     uint64_t value;
     memcpy(&value, text, sizeof value); /* eight hexadecimal digits: never 0 */
     return value;
 }
 
-static size_t weight_bytes(const lli_partial *p) {
-    return (size_t)(p->K * p->D) * sizeof(float);
+static int64_t tensor_offset(const lli_partial *p, int tensor, int64_t member) {
+    return p->offsets[tensor] + member * (int64_t)p->bytes[tensor];
 }
 
-static size_t bias_bytes(const lli_partial *p) {
-    return (size_t)p->K * sizeof(float);
-}
-
-static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *W, const float *b) {
+static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *const *tensors) {
     lli_partial *p = (lli_partial *)store;
-    LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[0] + member * (int64_t)weight_bytes(p), W, weight_bytes(p)));
-    LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[1] + member * (int64_t)bias_bytes(p), b, bias_bytes(p)));
-    uint64_t record = short_hash(W, weight_bytes(p), b, bias_bytes(p));
+    lli_hash hash;
+    lli_hash_init(&hash);
+    for (int i = 0; i < p->tensors; i++) {
+        LLI_TRY(lli_outfile_write_at(ctx, p->file, tensor_offset(p, i, member), tensors[i], p->bytes[i]));
+        lli_hash_add(&hash, tensors[i], p->bytes[i]);
+    }
+    uint64_t record = short_hash(&hash);
     return lli_outfile_write_at(ctx, p->file, p->records + 8 * member, &record, sizeof record);
 }
 
@@ -77,29 +82,36 @@ static void hash_slot(char out[LLI_HASH_TEXT], uint64_t sequence, const lli_chec
     lli_hash_text(&hash, out);
 }
 
-static int64_t slot_offset(const lli_partial *p, uint64_t sequence) {
-    return p->slots + (int64_t)(sequence % 2) * (SLOT_HEAD + p->floats * (int64_t)sizeof(float));
+static int64_t slot_bytes(const lli_partial *p) {
+    return SLOT_HEAD + p->floats * (int64_t)sizeof(float);
 }
 
-static ll_status checkpoint(lli_store *store, ll_context *ctx, const lli_checkpoint *state, const float *theta, int64_t floats) {
+static int64_t slot_offset(const lli_partial *p, int64_t task, uint64_t sequence) {
+    return p->slots + (2 * task + (int64_t)(sequence % 2)) * slot_bytes(p);
+}
+
+static ll_status checkpoint(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta, int64_t floats) {
     lli_partial *p = (lli_partial *)store;
-    double now = lli_clock_seconds();
-    if (now - p->checkpoint_time < LLI_MAX(0.5, 20 * p->checkpoint_cost))
+    if (task >= p->tasks)
         return LL_OK;
-    slot_head head = {.sequence = p->sequence + 1, .state = *state};
+    journal *j = &p->journals[task];
+    double now = lli_clock_seconds();
+    if (now - j->time < LLI_MAX(0.5, 20 * j->cost))
+        return LL_OK;
+    slot_head head = {.sequence = j->sequence + 1, .state = *state};
     hash_slot(head.hash, head.sequence, state, theta, floats);
-    int64_t at = slot_offset(p, head.sequence);
+    int64_t at = slot_offset(p, task, head.sequence);
     LLI_TRY(lli_outfile_write_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)floats * sizeof *theta));
     LLI_TRY(lli_outfile_write_at(ctx, p->file, at, &head, sizeof head));
-    p->sequence = head.sequence;
-    p->checkpoint_time = lli_clock_seconds();
-    p->checkpoint_cost = p->checkpoint_time - now;
+    j->sequence = head.sequence;
+    j->time = lli_clock_seconds();
+    j->cost = j->time - now;
     return LL_OK;
 }
 
 /* Reads one slot; *whole = its hash fits. */
-static ll_status read_slot(ll_context *ctx, lli_partial *p, uint64_t parity, slot_head *head, float *theta, bool *whole) {
-    int64_t at = slot_offset(p, parity);
+static ll_status read_slot(ll_context *ctx, lli_partial *p, int64_t task, uint64_t parity, slot_head *head, float *theta, bool *whole) {
+    int64_t at = slot_offset(p, task, parity);
     LLI_TRY(lli_outfile_read_at(ctx, p->file, at, head, sizeof *head));
     LLI_TRY(lli_outfile_read_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)p->floats * sizeof *theta));
     char hash[LLI_HASH_TEXT];
@@ -108,10 +120,10 @@ static ll_status read_slot(ll_context *ctx, lli_partial *p, uint64_t parity, slo
     return LL_OK;
 }
 
-static ll_status restore(lli_store *store, ll_context *ctx, lli_checkpoint *state, float *theta, int64_t floats, bool *found) {
+static ll_status restore(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats, bool *found) {
     lli_partial *p = (lli_partial *)store;
     *found = false;
-    if (!p->found)
+    if (!p->found || task >= p->tasks)
         return LL_OK;
     float *other;
     LLI_TRY(lli_memory_new(ctx, &other, floats, sizeof *other));
@@ -119,11 +131,11 @@ static ll_status restore(lli_store *store, ll_context *ctx, lli_checkpoint *stat
     for (uint64_t parity = 0; parity < 2; parity++) {
         slot_head head;
         bool whole;
-        LLI_DO(read_slot(ctx, p, parity, &head, other, &whole));
-        if (!whole || head.sequence <= p->sequence)
+        LLI_DO(read_slot(ctx, p, task, parity, &head, other, &whole));
+        if (!whole || head.sequence <= p->journals[task].sequence)
             continue;
         *found = true;
-        p->sequence = head.sequence;
+        p->journals[task].sequence = head.sequence;
         *state = head.state;
         memcpy(theta, other, (size_t)floats * sizeof *theta);
     }
@@ -187,43 +199,58 @@ static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text 
 
 /* Which members of the interrupted run are whole? */
 static ll_status find_kept(ll_context *ctx, lli_partial *p) {
-    float *W = NULL, *b = NULL;
+    char *tensor = NULL;
     uint64_t *records = NULL;
+    size_t most = 0;
+    for (int i = 0; i < p->tensors; i++)
+        most = LLI_MAX(most, p->bytes[i]);
     ll_status status;
     LLI_DO(lli_memory_new(ctx, &records, p->stored, sizeof *records));
-    LLI_DO(lli_memory_new(ctx, &W, p->K * p->D, sizeof *W));
-    LLI_DO(lli_memory_new(ctx, &b, p->K, sizeof *b));
+    LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)most, 1));
     LLI_DO(lli_outfile_read_at(ctx, p->file, p->records, records, (size_t)p->stored * sizeof *records));
-    for (int64_t i = 0; i < p->stored; i++) {
-        if (!records[i])
+    for (int64_t member = 0; member < p->stored; member++) {
+        if (!records[member])
             continue;
-        LLI_DO(lli_outfile_read_at(ctx, p->file, p->offsets[0] + i * (int64_t)weight_bytes(p), W, weight_bytes(p)));
-        LLI_DO(lli_outfile_read_at(ctx, p->file, p->offsets[1] + i * (int64_t)bias_bytes(p), b, bias_bytes(p)));
-        p->kept[i] = records[i] == short_hash(W, weight_bytes(p), b, bias_bytes(p));
+        lli_hash hash;
+        lli_hash_init(&hash);
+        for (int i = 0; i < p->tensors; i++) {
+            LLI_DO(lli_outfile_read_at(ctx, p->file, tensor_offset(p, i, member), tensor, p->bytes[i]));
+            lli_hash_add(&hash, tensor, p->bytes[i]);
+        }
+        p->kept[member] = records[member] == short_hash(&hash);
     }
 done:
-    lli_memory_free(W);
-    lli_memory_free(b);
+    lli_memory_free(tensor);
     lli_memory_free(records);
     return status;
 }
 
-ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, int64_t floats) {
-    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS];
-    lli_ensemble_arrays(arrays, plan);
-    p->K = plan->K;
-    p->D = plan->D;
+/* Where everything lies; *size of the file while it is under construction. */
+static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int64_t *size, const lli_ensemble_plan *plan, int64_t floats, int64_t tasks) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
+    int64_t count = lli_ensemble_arrays(arrays, plan);
+    p->tensors = plan->model->tensors;
+    for (int i = 0; i < p->tensors; i++)
+        p->bytes[i] = (size_t)plan->model->tensor[i].count * sizeof(float);
     p->stored = plan->stored;
     p->floats = floats;
-    p->checkpoint_time = lli_clock_seconds();
-    lli_text header;
-    lli_text_init(&header, ctx);
-    ll_status status;
-    LLI_DO(lli_safetensors_header(&header, p->offsets, &p->end, ctx, arrays, LLI_ENSEMBLE_ARRAYS, plan->provenance.pairs, plan->provenance.count));
+    p->tasks = tasks <= TASKS_MAX ? tasks : 0;
+    LLI_TRY(lli_safetensors_header(header, p->offsets, &p->end, ctx, arrays, count, plan->provenance.pairs, plan->provenance.count));
     p->records = (p->end + 63) / 64 * 64;
     p->slots = (p->records + 8 * p->stored + 63) / 64 * 64;
-    int64_t size = p->slots + 2 * (SLOT_HEAD + floats * (int64_t)sizeof(float));
-    LLI_DO(lli_memory_new(ctx, &p->kept, p->stored, sizeof *p->kept));
+    *size = p->slots + 2 * p->tasks * slot_bytes(p);
+    LLI_TRY(lli_memory_new(ctx, &p->journals, p->tasks, sizeof *p->journals));
+    for (int64_t i = 0; i < p->tasks; i++)
+        p->journals[i].time = lli_clock_seconds();
+    return lli_memory_new(ctx, &p->kept, p->stored, sizeof *p->kept);
+}
+
+ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, int64_t floats, int64_t tasks) {
+    lli_text header;
+    int64_t size = 0, weights = plan->model->tensors; /* the array after the tensors */
+    lli_text_init(&header, ctx);
+    ll_status status;
+    LLI_DO(lay_out(ctx, p, &header, &size, plan, floats, tasks));
     if (p->found)
         LLI_DO(check_begun(ctx, p));
     if (p->found) {
@@ -232,12 +259,12 @@ ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_
             goto done;
         LLI_DO(find_kept(ctx, p));
         /* The weights have no record of their own: known from the options, they are put down again. */
-        LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[2], plan->weight, (size_t)plan->S * sizeof(double)));
+        LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[weights], plan->weight, (size_t)plan->S * sizeof(double)));
         goto done;
     }
     /* The size first, the header's length last: a file that starts with it has all its room. */
     LLI_DO(lli_outfile_truncate(ctx, p->file, size));
-    LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[2], plan->weight, (size_t)plan->S * sizeof(double)));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[weights], plan->weight, (size_t)plan->S * sizeof(double)));
     LLI_DO(lli_outfile_write_at(ctx, p->file, 8, header.data + 8, (size_t)header.length - 8));
     LLI_DO(lli_outfile_write_at(ctx, p->file, 0, header.data, 8));
 done:
@@ -252,6 +279,7 @@ bool lli_partial_complete(const lli_partial *p) {
 static void release(lli_partial *p) {
     lli_memory_free(p->path);
     lli_memory_free(p->kept);
+    lli_memory_free(p->journals);
     lli_memory_free(p);
 }
 
@@ -275,7 +303,10 @@ static bool reached(ll_context *ctx, lli_partial *p) {
         if (record)
             return true;
     }
-    return p->sequence > 0;
+    for (int64_t i = 0; p->journals && i < p->tasks; i++)
+        if (p->journals[i].sequence > 0)
+            return true;
+    return false;
 }
 
 void lli_partial_abandon(ll_context *ctx, lli_partial *p, ll_status why) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The store that survives a kill. PATH.partial is the ensemble file under construction, followed by a journal:
  *
- *     0        the final file: header, W [S,K,D], b [S,K], weight [S]
+ *     0        the final file: header, the tensors (of a head: W [S,K,D], b [S,K]), weight [S]
  *     end      one hash per member, 0 = not written
- *     ...      two checkpoint slots, written in turn: sequence, step, NLLs, hash, theta
+ *     ...      per task two checkpoint slots, written in turn: sequence, step, NLLs, hash, theta
  *
  * A record counts only if its hash fits its bytes, so a write that was cut short is as if it had not been. Finishing cuts the journal
  * off and renames the file. */
@@ -17,8 +17,8 @@ typedef struct lli_partial lli_partial;
 
 /* Opens (or with `resume` reopens) the work file of target `path`; refuses one that another run made, once the plan is known. */
 ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, bool resume) LL_CHECK_RESULT;
-/* `floats`: size of a chain's theta. */
-ll_status lli_partial_begin(ll_context *ctx, lli_partial *partial, const lli_ensemble_plan *plan, int64_t floats) LL_CHECK_RESULT;
+/* `floats`: what a checkpoint holds, theta and all; `tasks`: chains that may run at once. */
+ll_status lli_partial_begin(ll_context *ctx, lli_partial *partial, const lli_ensemble_plan *plan, int64_t floats, int64_t tasks) LL_CHECK_RESULT;
 /* Nothing is left to do but to commit. */
 bool lli_partial_complete(const lli_partial *partial);
 lli_store *lli_partial_store(lli_partial *partial);

@@ -106,8 +106,8 @@ static void run_block(ll_prediction *out, ll_predictor *p, int64_t at, int64_t r
         int64_t count = LLI_MIN(p->chunk, plan->S - s), stored = plan->drop16 ? 0 : s;
         const lli_mask mask = {lli_rng_stream(plan->seed, LLI_PURPOSE_PREDICT_MASK, 0, s), 0, plan->drop16};
         const lli_members members = {
-            .W = p->ensemble->W + stored * plan->K * plan->D,
-            .b = p->ensemble->b + stored * plan->K,
+            .W = p->ensemble->tensor[0] + stored * plan->K * plan->D,
+            .b = p->ensemble->tensor[1] + stored * plan->K,
             .weight = plan->weight + s,
             .count = count,
             .mask = plan->drop16 ? &mask : NULL,

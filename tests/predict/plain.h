@@ -26,9 +26,9 @@ static inline ll_ensemble *plain_ensemble(ll_context *ctx, int64_t S, int64_t K,
     ll_ensemble *e;
     CHECK_OK(ctx, lli_ensemble_new(&e, ctx, &plan));
     for (int64_t i = 0; i < e->plan.stored * K * D; i++) /* members share a part, so that they mostly agree */
-        e->owned_W[i] = scale / 8 * (floorf(6 * problem_number(21, i % (K * D))) + floorf(1.5f * problem_number(22, i)));
+        e->owned[0][i] = scale / 8 * (floorf(6 * problem_number(21, i % (K * D))) + floorf(1.5f * problem_number(22, i)));
     for (int64_t i = 0; i < e->plan.stored * K; i++)
-        e->owned_b[i] = scale / 8 * (floorf(6 * problem_number(23, i % K)) + floorf(2 * problem_number(25, i)));
+        e->owned[1][i] = scale / 8 * (floorf(6 * problem_number(23, i % K)) + floorf(2 * problem_number(25, i)));
     return e;
 }
 
@@ -71,9 +71,9 @@ static inline plain plain_new(const ll_ensemble *e, const float *z, int64_t N, i
                 row[j] = kept ? z[i * D + j] * 65536.0L / (65536 - e->plan.drop16) : 0;
             }
             for (int64_t k = 0; k < K; k++) {
-                logits[k] = e->b[stored * K + k];
+                logits[k] = e->tensor[1][stored * K + k];
                 for (int64_t j = 0; j < D; j++)
-                    logits[k] += e->W[(stored * K + k) * D + j] * row[j];
+                    logits[k] += e->tensor[0][(stored * K + k) * D + j] * row[j];
                 if (logits[k] > logits[best])
                     best = k;
             }

@@ -148,8 +148,8 @@ static void test_ties(void **state) {
         for (int64_t m = 0; m < S; m++) { /* 1 = 4, 2 = 3 = 5 */
             static const int64_t same[K] = {0, 1, 2, 2, 1, 2};
             for (int64_t k = 0; k < K; k++) {
-                memcpy(e->owned_W + (m * K + k) * D, e->owned_W + (m * K + same[k]) * D, D * sizeof(float));
-                e->owned_b[m * K + k] = e->owned_b[m * K + same[k]];
+                memcpy(e->owned[0] + (m * K + k) * D, e->owned[0] + (m * K + same[k]) * D, D * sizeof(float));
+                e->owned[1][m * K + k] = e->owned[1][m * K + same[k]];
             }
         }
         float *z = plain_features(N, D);
@@ -181,8 +181,8 @@ static void test_tied_votes(void **state) {
     ll_context *ctx = check_context(1);
     ll_ensemble *e = plain_ensemble(ctx, 2, 3, 1, 1, NULL, 0);
     static const float b[2][3] = {{0, 0, 4}, {0, 3, 0}};
-    memset(e->owned_W, 0, 6 * sizeof(float));
-    memcpy(e->owned_b, b, sizeof b);
+    memset(e->owned[0], 0, 6 * sizeof(float));
+    memcpy(e->owned[1], b, sizeof b);
     ll_predictor *predictor;
     CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
     int32_t label, vote;
@@ -280,9 +280,9 @@ static void test_saturated_logits(void **state) {
         for (int64_t i = 0; i < N; i++)
             for (int64_t k = 0; k < K; k++) {
                 float *out = logits + (m * N + i) * K + k;
-                *out = s.e->b[m * K + k];
+                *out = s.e->tensor[1][m * K + k];
                 for (int64_t j = 0; j < D; j++)
-                    *out += s.e->W[(m * K + k) * D + j] * s.z[i * D + j];
+                    *out += s.e->tensor[0][(m * K + k) * D + j] * s.z[i * D + j];
             }
     ll_predictions *p;
     CHECK_OK(s.ctx, ll_predictions_new(&p, s.ctx, ll_array_view(logits, LL_DTYPE_F32, 3, (int64_t[]){S, N, K}), true, NULL));

@@ -20,9 +20,9 @@ static ll_ensemble *members(ll_context *ctx, bool dropout, const double *weight)
     ll_ensemble *e;
     CHECK_OK(ctx, lli_ensemble_new(&e, ctx, &plan));
     for (int64_t i = 0; i < e->plan.stored * K * D; i++)
-        e->owned_W[i] = 3 * problem_number(40, i % (K * D)) + problem_number(41, i);
+        e->owned[0][i] = 3 * problem_number(40, i % (K * D)) + problem_number(41, i);
     for (int64_t i = 0; i < e->plan.stored * K; i++)
-        e->owned_b[i] = problem_number(42, i);
+        e->owned[1][i] = problem_number(42, i);
     return e;
 }
 
