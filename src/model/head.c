@@ -167,7 +167,7 @@ static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *t
     return LL_OK;
 }
 
-static const lli_model_ops rows_ops = {pack, unpack, work_floats, step};
+static const lli_model_ops rows_ops = {.pack = pack, .unpack = unpack, .work_floats = work_floats, .step = step};
 
 ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {
     const lli_kernels *kernels;
@@ -180,7 +180,10 @@ ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D)
         .K = K,
         .floats = K * lli_kernels_stride(D),
         .tensors = 2,
-        .tensor = {{"W", 2, {K, D}, K * D}, {"b", 1, {K}, K}},
+        .tensor = {{"W", 2, {K, D}, K * D, LLI_ROLE_KERNEL}, {"b", 1, {K}, K, LLI_ROLE_BIAS}},
+        .features = D,
+        .head_tensor = 0,
+        .mask_layers = 1,
     };
     return LL_OK;
 }

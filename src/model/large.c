@@ -60,4 +60,4 @@ static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *t
     return LL_OK;
 }
 
-const lli_model_ops lli_large_ops = {pack, unpack, work_floats, step};
+const lli_model_ops lli_large_ops = {.pack = pack, .unpack = unpack, .work_floats = work_floats, .step = step};

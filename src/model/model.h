@@ -21,9 +21,40 @@ typedef struct lli_step {
     double decay;          /* tau / N */
     double noise;          /* sqrt(2 lr / N), 0 without */
     uint32_t drop16;       /* dropout rate in 2^-16, 0 without */
+    bool drop_own;         /* drop16 acts at the network's own dropout layers, not at the places of MC-Dropout */
     uint64_t seed;
     int64_t member, step;  /* key the noise and the masks */
+    int64_t epoch;         /* keys the augmentation */
 } lli_step;
+
+/* One pass of MC-Dropout: keys of the masks. */
+typedef struct lli_pass {
+    uint64_t seed;
+    int64_t pass;
+    uint32_t drop16;
+    bool own;    /* at the network's own dropout layers */
+    int64_t row; /* index of the first row */
+} lli_pass;
+
+/* What a parameter is: who moves it, and what pulls at it. */
+typedef enum lli_role {
+    LLI_ROLE_KERNEL,
+    LLI_ROLE_BIAS,
+    LLI_ROLE_NORM,     /* scale and shift of batch norm: noise, but no prior */
+    LLI_ROLE_STATISTIC /* running mean and variance of batch norm: moved by training passes, no gradient */
+} lli_role;
+
+/* A run of theta. Parts do not overlap; what lies between them is padding, which is zero and stays so. Within a part there may be padding
+ * too: its gradient is zero, and its value means nothing. */
+typedef struct lli_part {
+    int64_t first, count;
+    lli_role role;
+    bool hidden; /* not of the last layer: the L2 term of training acts on hidden kernels only */
+} lli_part;
+
+/* What becomes of a finished piece of the gradient, [count] from `first` of theta, all of one part: the update of an optimiser, the step of
+ * sgd, a copy. Called once for each piece, by any worker; nobody reads those parameters in this step any more. */
+typedef void lli_apply_fn(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient);
 
 /* A tensor of the model as files see it. */
 typedef struct lli_tensor {
@@ -31,6 +62,7 @@ typedef struct lli_tensor {
     int rank;
     int64_t shape[4];
     int64_t count; /* elements */
+    lli_role role;
 } lli_tensor;
 
 typedef struct lli_model_ops {
@@ -41,9 +73,24 @@ typedef struct lli_model_ops {
     /* *nll = sum over the batch of -log p(y|z) before the step; not finite when the step failed numerically. Uses the workers of ctx where
      * the step is long enough to be shared. */
     ll_status (*step)(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows, const lli_step *step);
+
+    /* The following are NULL for the head, whose features are its representation. */
+
+    /* gradient [floats] of the mean over the batch of -log p; zero at statistics, which move in theta. *nll as above. The network's own
+     * dropout and the augmentation of rows are on; step->drop16 > 0 puts MC-Dropout in the place of the former. */
+    ll_status (*gradient)(double *nll, ll_context *ctx, const lli_model *model, float *gradient, float *theta, float *work, const lli_rows *rows,
+                          const lli_step *step);
+    /* The same, handed to `apply` piece by piece, while a piece is still in the cache: gradient and update in one go over theta. */
+    ll_status (*descend)(double *nll, ll_context *ctx, const lli_model *model, lli_apply_fn *apply, void *arg, float *theta, float *work,
+                         const lli_rows *rows, const lli_step *step);
+    /* Inference: z [n,features] of rows first .. first+n-1. pass != NULL: under the masks of MC-Dropout, all but that before the last
+     * layer, which belongs to the head. work has represent_floats. */
+    ll_status (*represent)(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows, int64_t first,
+                           int64_t n, const lli_pass *pass);
+    int64_t (*represent_floats)(const lli_model *model, int64_t n, int workers);
 } lli_model_ops;
 
-enum { LLI_TENSORS_MAX = 64 };
+enum { LLI_TENSORS_MAX = 128, LLI_PARTS_MAX = LLI_TENSORS_MAX };
 
 struct lli_model {
     const lli_model_ops *ops;
@@ -53,6 +100,11 @@ struct lli_model {
     int64_t floats; /* of theta, padding included */
     int tensors;
     lli_tensor tensor[LLI_TENSORS_MAX];
+    int parts;
+    lli_part part[LLI_PARTS_MAX];
+    int64_t features; /* width of the representation: the input of the last dense layer */
+    int head_tensor;  /* that layer's weight [K,features]; its bias is the next tensor */
+    int mask_layers;  /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
 };
 
 #endif
