@@ -18,6 +18,7 @@
 #include "base/rng.h"
 #include "base/rows.h"
 #include "base/status.h"
+#include "kernels/optimise.h"
 #include "kernels/tally.h"
 
 /* One step of sgd or sgld: theta <- shrink * theta - scale * sum_i g_i z_i' + noise * xi. */
@@ -102,6 +103,10 @@ typedef struct lli_kernels {
     void (*predict)(lli_tally *t, const lli_members *m);
     /* label, most, second and mixed from the sums. */
     void (*finish)(lli_tally *t);
+
+    /* One step of an optimiser on `count` parameters, their gradient and moments; an element's bits depend on that element alone. */
+    void (*adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, int64_t count);
+    void (*momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count);
 
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;

@@ -143,4 +143,6 @@ const lli_kernels lli_kernels_ref = {
     .panels = lli_ref_panels,
     .predict = lli_ref_predict,
     .finish = lli_ref_finish,
+    .adam = lli_ref_adam,
+    .momentum = lli_ref_momentum,
 };

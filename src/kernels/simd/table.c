@@ -21,5 +21,7 @@ const lli_kernels LEVEL(kernels) = {
     .panels = LEVEL(panels),
     .predict = LEVEL(predict),
     .finish = LEVEL(finish),
+    .adam = LEVEL(adam),
+    .momentum = LEVEL(momentum),
     .large = &LEVEL(large),
 };

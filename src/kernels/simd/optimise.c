@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* The optimisers' steps in vectors. Memory is what they cost: each array is read once and written once. */
+#include "kernels/simd/level.h"
+#include "kernels/simd/vector.h"
+
+INLINE vf flush(vf x) {
+    return (vf)((vi)x & ((x > all(LLI_MOMENT_MIN)) | (x < all(-LLI_MOMENT_MIN))));
+}
+
+INLINE void adam(float *theta, float *m, float *v, const float *gradient, const lli_adam *a) {
+    vf w = load(theta), old = load(m);
+    vf g = fma_f(all(a->decay), w, load(gradient));
+    vf mean = flush(fma_f(all(a->rest1), g - old, old));
+    vf square = flush(fma_f(all(a->rest2) * g, g, all(a->beta2) * load(v)));
+    store(m, mean);
+    store(v, square);
+    store(theta, w - all(a->step) * mean / fma_f(all(a->root), square_root(square), all(a->eps)));
+}
+
+INLINE void momentum(float *theta, float *velocity, const float *gradient, const lli_momentum *o, bool nesterov) {
+    vf w = load(theta);
+    vf g = fma_f(all(o->decay), w, load(gradient));
+    vf u = flush(fma_f(all(o->momentum), load(velocity), g));
+    store(velocity, u);
+    store(theta, fma_f(all(-o->lr), nesterov ? fma_f(all(o->momentum), u, g) : u, w));
+}
+
+/* What is less than a vector goes through copies of one, so that an element's bits do not depend on its place. */
+typedef struct rest {
+    float theta[W], gradient[W], first[W], second[W];
+} rest;
+
+void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, int64_t count) {
+    int64_t i = 0;
+    for (; i + W <= count; i += W)
+        adam(theta + i, m + i, v + i, gradient + i, a);
+    if (i == count)
+        return;
+    rest r = {0};
+    size_t bytes = (size_t)(count - i) * sizeof(float);
+    memcpy(r.theta, theta + i, bytes);
+    memcpy(r.gradient, gradient + i, bytes);
+    memcpy(r.first, m + i, bytes);
+    memcpy(r.second, v + i, bytes);
+    adam(r.theta, r.first, r.second, r.gradient, a);
+    memcpy(theta + i, r.theta, bytes);
+    memcpy(m + i, r.first, bytes);
+    memcpy(v + i, r.second, bytes);
+}
+
+INLINE void momentum_run(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count, bool nesterov) {
+    int64_t i = 0;
+    for (; i + W <= count; i += W)
+        momentum(theta + i, velocity + i, gradient + i, o, nesterov);
+    if (i == count)
+        return;
+    rest r = {0};
+    size_t bytes = (size_t)(count - i) * sizeof(float);
+    memcpy(r.theta, theta + i, bytes);
+    memcpy(r.gradient, gradient + i, bytes);
+    memcpy(r.first, velocity + i, bytes);
+    momentum(r.theta, r.first, r.gradient, o, nesterov);
+    memcpy(theta + i, r.theta, bytes);
+    memcpy(velocity + i, r.first, bytes);
+}
+
+void LEVEL(momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count) {
+    if (o->nesterov)
+        momentum_run(theta, velocity, gradient, o, count, true);
+    else
+        momentum_run(theta, velocity, gradient, o, count, false);
+}
