@@ -105,8 +105,8 @@ typedef struct lli_kernels {
     void (*finish)(lli_tally *t);
 
     /* One step of an optimiser on `count` parameters, their gradient and moments; an element's bits depend on that element alone. */
-    void (*adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, int64_t count);
-    void (*momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count);
+    void (*adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);
+    void (*momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count);
 
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;

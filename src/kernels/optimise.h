@@ -9,17 +9,15 @@
 
 /* g = gradient + decay theta; m <- m + (1 - beta1)(g - m); v <- beta2 v + (1 - beta2) g^2; theta <- theta - step m / (root sqrt(v) + eps). */
 typedef struct lli_adam {
-    float decay;      /* 2 l2 */
-    float rest1;      /* 1 - beta1 */
-    float beta2, rest2;
-    float step;       /* lr / (1 - beta1^t) at step t = 1, 2, ... */
-    float root;       /* 1 / sqrt(1 - beta2^t) */
+    float rest1;        /* 1 - beta1 */
+    float beta2, rest2; /* rest2 = 1 - beta2 */
+    float step;         /* lr / (1 - beta1^t) at step t = 1, 2, ... */
+    float root;         /* 1 / sqrt(1 - beta2^t) */
     float eps;
 } lli_adam;
 
 /* g = gradient + decay theta; u <- momentum u + g; theta <- theta - lr u, or with Nesterov theta - lr (g + momentum u). */
 typedef struct lli_momentum {
-    float decay;
     float momentum, lr;
     bool nesterov;
 } lli_momentum;

@@ -19,7 +19,8 @@ int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size) {
 }
 
 double lli_chain_lr(const lli_chain_options *o, int64_t step) {
-    return o->lr_t0 > 0 ? o->lr * pow(1 + (double)step / o->lr_t0, -o->lr_power) : o->lr;
+    double lr = o->lr_every ? o->lr * pow(o->lr_factor, (double)(step / o->lr_every)) : o->lr;
+    return o->lr_t0 > 0 ? lr * pow(1 + (double)step / o->lr_t0, -o->lr_power) : lr;
 }
 
 ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size, int64_t block_rows,
@@ -47,6 +48,17 @@ done:
     return status;
 }
 
+ll_status lli_chain_add_optimiser(ll_context *ctx, lli_chain *chain, const lli_rule *rule) {
+    int64_t floats = chain->model->floats;
+    LLI_TRY(lli_memory_grow(ctx, &chain->theta, floats, (1 + rule->slots) * floats, sizeof(float)));
+    chain->slots = rule->slots;
+    return LL_OK;
+}
+
+int64_t lli_chain_floats(const lli_chain *chain) {
+    return (1 + chain->slots) * chain->model->floats;
+}
+
 void lli_chain_free(lli_chain *chain) {
     if (!chain)
         return;
@@ -63,6 +75,8 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
     chain->options = *options;
     chain->state = (lli_chain_state){0, NAN, 0};
     chain->epoch = -1;
+    chain->last_nll = NAN;
+    memset(chain->theta, 0, (size_t)lli_chain_floats(chain) * sizeof *theta);
     memcpy(chain->theta, theta, (size_t)chain->model->floats * sizeof *theta);
     if (options->resampled)
         lli_order_resample(chain->list, chain->model->kernels, chain->data->rows.N, options->seed, options->member);
@@ -80,6 +94,7 @@ static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
     lli_chain_state *s = &chain->state;
     double nll = s->epoch_nll / (double)chain->data->rows.N, limit = 2 * log((double)chain->model->K);
     s->epoch_nll = 0;
+    chain->last_nll = nll;
     if (isnan(s->first_nll))
         s->first_nll = nll;
     if (nll > limit + s->first_nll)
@@ -145,7 +160,10 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .seed = o->seed,
         .member = o->member,
         .step = chain->state.step,
+        .epoch = chain->epoch,
     };
+    if (o->optimiser)
+        return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, chain->theta, chain->theta + chain->model->floats, chain->work, rows, &step);
     return chain->model->ops->step(nll, ctx, chain->model, chain->theta, chain->work, rows, &step);
 }
 

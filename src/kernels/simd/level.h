@@ -24,8 +24,8 @@ void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count)
 void LEVEL(panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
 void LEVEL(predict)(lli_tally *t, const lli_members *m);
 void LEVEL(finish)(lli_tally *t);
-void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, int64_t count);
-void LEVEL(momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count);
+void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);
+void LEVEL(momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count);
 
 /* The second half of predict: logits in t->odds -> softmax, and the sums. */
 void LEVEL(tally)(lli_tally *t, const lli_members *m);

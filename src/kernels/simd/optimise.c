@@ -7,9 +7,9 @@ INLINE vf flush(vf x) {
     return (vf)((vi)x & ((x > all(LLI_MOMENT_MIN)) | (x < all(-LLI_MOMENT_MIN))));
 }
 
-INLINE void adam(float *theta, float *m, float *v, const float *gradient, const lli_adam *a) {
+INLINE void adam(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay) {
     vf w = load(theta), old = load(m);
-    vf g = fma_f(all(a->decay), w, load(gradient));
+    vf g = fma_f(all(decay), w, load(gradient));
     vf mean = flush(fma_f(all(a->rest1), g - old, old));
     vf square = flush(fma_f(all(a->rest2) * g, g, all(a->beta2) * load(v)));
     store(m, mean);
@@ -17,9 +17,9 @@ INLINE void adam(float *theta, float *m, float *v, const float *gradient, const 
     store(theta, w - all(a->step) * mean / fma_f(all(a->root), square_root(square), all(a->eps)));
 }
 
-INLINE void momentum(float *theta, float *velocity, const float *gradient, const lli_momentum *o, bool nesterov) {
+INLINE void momentum(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, bool nesterov) {
     vf w = load(theta);
-    vf g = fma_f(all(o->decay), w, load(gradient));
+    vf g = fma_f(all(decay), w, load(gradient));
     vf u = flush(fma_f(all(o->momentum), load(velocity), g));
     store(velocity, u);
     store(theta, fma_f(all(-o->lr), nesterov ? fma_f(all(o->momentum), u, g) : u, w));
@@ -30,10 +30,10 @@ typedef struct rest {
     float theta[W], gradient[W], first[W], second[W];
 } rest;
 
-void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, int64_t count) {
+void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count) {
     int64_t i = 0;
     for (; i + W <= count; i += W)
-        adam(theta + i, m + i, v + i, gradient + i, a);
+        adam(theta + i, m + i, v + i, gradient + i, a, decay);
     if (i == count)
         return;
     rest r = {0};
@@ -42,16 +42,16 @@ void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const 
     memcpy(r.gradient, gradient + i, bytes);
     memcpy(r.first, m + i, bytes);
     memcpy(r.second, v + i, bytes);
-    adam(r.theta, r.first, r.second, r.gradient, a);
+    adam(r.theta, r.first, r.second, r.gradient, a, decay);
     memcpy(theta + i, r.theta, bytes);
     memcpy(m + i, r.first, bytes);
     memcpy(v + i, r.second, bytes);
 }
 
-INLINE void momentum_run(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count, bool nesterov) {
+INLINE void momentum_run(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count, bool nesterov) {
     int64_t i = 0;
     for (; i + W <= count; i += W)
-        momentum(theta + i, velocity + i, gradient + i, o, nesterov);
+        momentum(theta + i, velocity + i, gradient + i, o, decay, nesterov);
     if (i == count)
         return;
     rest r = {0};
@@ -59,14 +59,14 @@ INLINE void momentum_run(float *theta, float *velocity, const float *gradient, c
     memcpy(r.theta, theta + i, bytes);
     memcpy(r.gradient, gradient + i, bytes);
     memcpy(r.first, velocity + i, bytes);
-    momentum(r.theta, r.first, r.gradient, o, nesterov);
+    momentum(r.theta, r.first, r.gradient, o, decay, nesterov);
     memcpy(theta + i, r.theta, bytes);
     memcpy(velocity + i, r.first, bytes);
 }
 
-void LEVEL(momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, int64_t count) {
+void LEVEL(momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count) {
     if (o->nesterov)
-        momentum_run(theta, velocity, gradient, o, count, true);
+        momentum_run(theta, velocity, gradient, o, decay, count, true);
     else
-        momentum_run(theta, velocity, gradient, o, count, false);
+        momentum_run(theta, velocity, gradient, o, decay, count, false);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of optimisers, and one step of any of them. */
+#include "train/optimiser.h"
+
+#include <string.h>
+
+static const lli_rule *const rules[] = {&lli_rule_adam, &lli_rule_sgd, &lli_rule_nesterov};
+
+const lli_rule *lli_rule_find(const char *name) {
+    for (size_t i = 0; i < LLI_COUNT(rules); i++)
+        if (strcmp(rules[i]->name, name) == 0)
+            return rules[i];
+    return NULL;
+}
+
+lli_optimiser lli_optimiser_default(const lli_rule *rule) {
+    return (lli_optimiser){.rule = rule, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-7, .momentum = rule->momentum};
+}
+
+static void apply(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
+    const lli_descent *d = arg;
+    double decay = part->role == LLI_ROLE_KERNEL && part->hidden ? 2 * d->optimiser->l2 : 0;
+    if (part->role != LLI_ROLE_STATISTIC)
+        d->optimiser->rule->update(d, first, count, gradient, (float)decay);
+}
+
+ll_status lli_optimiser_step(double *nll, ll_context *ctx, const lli_optimiser *optimiser, const lli_model *model, float *theta, float *slots,
+                             float *work, const lli_rows *rows, const lli_step *step) {
+    lli_descent d = {.optimiser = optimiser, .kernels = model->kernels, .theta = theta, .slots = slots, .floats = model->floats};
+    optimiser->rule->prepare(&d, step->lr, step->step);
+    return model->ops->descend(nll, ctx, model, apply, &d, theta, work, rows, step);
+}
