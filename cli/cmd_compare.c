@@ -19,10 +19,11 @@ typedef struct compare_args {
 } compare_args;
 
 #define AT(member) offsetof(compare_args, member)
+#define EXAMPLE "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy"
 
 static const ll_option test_table[] = {
     {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE",
-     .help = "features the training has not seen: FILE or FILE:NAME"},
+     .help = "features the training has not seen: FILE or FILE:NAME; may be left out when --features is a file of lastlayer encode"},
     {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
     {.name = "risk", .type = LL_OPTION_REAL, .offset = AT(options.risk), .arg = "R", .min = 0, .max = 1, .standard = "0.01",
      .help = "the share of errors allowed by the suggested threshold"},
@@ -49,11 +50,7 @@ static size_t groups(option_group out[GROUPS_MAX]) {
 }
 
 static ll_status check(const compare_args *args) {
-    const char *example = "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy "
-                          "--test-labels test_labels.npy";
-    ll_status status = inputs_require("--features", args->training.features, example);
-    if (status == LL_OK)
-        status = inputs_require("--test-features", args->test_features, example);
+    ll_status status = inputs_require("--features", args->training.features, EXAMPLE);
     if (status == LL_OK && args->json && args->markdown)
         status = complain(LL_ERR_USAGE, "--json and --markdown exclude each other");
     if (status == LL_OK && args->options.members && !args->options.predictions)
@@ -63,10 +60,21 @@ static ll_status check(const compare_args *args) {
     return status;
 }
 
-static ll_status read_test(ll_dataset **test, ll_context *ctx, const compare_args *args, int64_t K) {
-    char found[4200];
-    const char *labels = args->test_labels;
-    ll_status status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, args->test_features);
+/* The test rows, and the out-of-distribution rows of a whole encoded file (*out, else NULL). */
+static ll_status read_test(ll_dataset **test, ll_dataset **out, ll_context *ctx, const compare_args *args, int64_t K) {
+    char found[INPUTS_WHERE];
+    inputs_parts parts;
+    const char *features = args->test_features ? args->test_features : args->training.features, *labels = args->test_labels;
+    ll_status status = inputs_find_parts(&parts, ctx, features);
+    if (status == LL_OK && !args->test_features && !*parts.test)
+        status = inputs_require("--test-features", NULL, EXAMPLE);
+    if (status != LL_OK)
+        return status;
+    if (*parts.test) {
+        features = parts.test;
+        term_note("test points from %s%s%s", features, *parts.out ? ", out-of-distribution points from " : "", parts.out);
+    }
+    status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, features);
     if (status != LL_OK)
         return status;
     if (!labels && *found) {
@@ -75,13 +83,17 @@ static ll_status read_test(ll_dataset **test, ll_context *ctx, const compare_arg
     }
     if (!labels)
         return complain(LL_ERR_USAGE, "--test-labels is missing");
-    return ll_dataset_read(test, ctx, args->test_features, labels, K);
+    status = ll_dataset_read(test, ctx, features, labels, K);
+    if (status == LL_OK && *parts.test && *parts.out)
+        status = ll_dataset_read(out, ctx, parts.out, NULL, 0);
+    return status;
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
     (void)typed;
     const compare_args *args = arguments;
-    ll_dataset *train = NULL, *test = NULL;
+    ll_dataset *train = NULL, *test = NULL, *out = NULL;
+    ll_compare_options options = args->options;
     ll_head *head = NULL;
     ll_compare_row *rows = NULL;
     char *text = NULL;
@@ -89,11 +101,12 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK)
         status = training_read(&train, &head, ctx, &args->training);
     if (status == LL_OK)
-        status = read_test(&test, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
+        status = read_test(&test, &out, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
+    options.out = out;
     if (status == LL_OK && !(rows = calloc(ll_method_count(), sizeof *rows)))
         status = complain(LL_ERR_MEMORY, "memory ran out");
     if (status == LL_OK)
-        status = ll_compare(rows, ctx, train, test, head, &args->options);
+        status = ll_compare(rows, ctx, train, test, head, &options);
     if (status == LL_OK)
         status = ll_compare_text(&text, ctx, rows, &args->options,
                                  args->json ? LL_TEXT_JSON : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN);
@@ -103,6 +116,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     free(rows);
     ll_head_free(head);
     ll_dataset_free(test);
+    ll_dataset_free(out);
     ll_dataset_free(train);
     return status;
 }

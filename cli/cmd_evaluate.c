@@ -22,6 +22,7 @@ static const ll_option data_table[] = {
      .help = "instead of PREDICTIONS: probabilities of any classifier, [N,K], or of members, [S,N,K]"},
     {.name = "logits", .type = LL_OPTION_TEXT, .offset = AT(logits), .arg = "FILE", .help = "the same before the softmax"},
     {.name = "ood", .type = LL_OPTION_TEXT, .offset = AT(ood), .arg = "FILE",
+     .standard = "the out_ arrays of PREDICTIONS, if any",
      .help = "predictions (or --probs, --logits) of out-of-distribution points: adds AUROC, AUPR and FPR at 95 % TPR"},
 };
 
@@ -73,6 +74,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = inputs_require_truth(points, typed->operand);
     if (status == LL_OK && args->ood)
         status = read_points(&out_points, ctx, args, args->ood, NULL);
+    else if (status == LL_OK && typed->operand)
+        status = ll_predictions_read_out(&out_points, ctx, typed->operand);
     if (status == LL_OK && !(evaluation = malloc(sizeof *evaluation)))
         status = complain(LL_ERR_MEMORY, "memory ran out");
     if (status == LL_OK) {

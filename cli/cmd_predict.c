@@ -17,7 +17,9 @@ typedef struct predict_args {
 #define AT(member) offsetof(predict_args, member)
 
 static const ll_option data_table[] = {
-    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", .help = "features [N,D]: FILE or FILE:NAME"},
+    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", 
+     .help = "features [N,D]: FILE or FILE:NAME; a file of lastlayer encode whole stands for its test part with its labels and, under "
+             "out_ names, its out-of-distribution part"},
     {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
      .help = "true labels [N]: kept as truth, and the scores of the first s members are added as running"},
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
@@ -52,18 +54,39 @@ static ll_status check(const predict_args *args, const parsed *typed) {
     return status;
 }
 
+/* The points to predict, and those of a whole encoded file that are out of distribution (*out, else NULL). */
+static ll_status read_points(ll_dataset **data, ll_dataset **out, ll_context *ctx, const predict_args *args, int64_t K) {
+    inputs_parts parts;
+    const char *features = args->features, *labels = args->labels;
+    ll_status status = inputs_find_parts(&parts, ctx, features);
+    if (status == LL_OK && parts.whole && !*parts.test)
+        return complain(LL_ERR_USAGE, "%s has no features_test; name the array to predict, like %s:features_val", features, features);
+    if (status == LL_OK && parts.whole) {
+        features = parts.test;
+        labels = labels ? labels : *parts.test_labels ? parts.test_labels : NULL;
+        term_note("points from %s%s%s", features, *parts.out ? ", out-of-distribution points from " : "", parts.out);
+    }
+    if (status == LL_OK)
+        status = ll_dataset_read(data, ctx, features, labels, labels ? K : 0);
+    if (status == LL_OK && *parts.out)
+        status = ll_dataset_read(out, ctx, parts.out, NULL, 0);
+    return status;
+}
+
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
     const predict_args *args = arguments;
     double start = term_seconds();
     ll_ensemble *ensemble = NULL;
-    ll_dataset *data = NULL;
+    ll_dataset *data = NULL, *out = NULL;
+    ll_predict_options options = args->options;
     ll_status status = check(args, typed);
     if (status == LL_OK)
         status = ll_ensemble_read(&ensemble, ctx, typed->operand);
     if (status == LL_OK)
-        status = ll_dataset_read(&data, ctx, args->features, args->labels, args->labels ? ll_ensemble_classes(ensemble) : 0);
+        status = read_points(&data, &out, ctx, args, ll_ensemble_classes(ensemble));
+    options.out = out;
     if (status == LL_OK)
-        status = ll_predict_write(ctx, args->output, ensemble, data, &args->options);
+        status = ll_predict_write(ctx, args->output, ensemble, data, &options);
     if (status == LL_OK) {
         FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
         int64_t S = ll_ensemble_samples(ensemble);
@@ -71,6 +94,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
                 ll_ensemble_method(ensemble), term_seconds() - start, args->output);
     }
     ll_dataset_free(data);
+    ll_dataset_free(out);
     ll_ensemble_free(ensemble);
     return status;
 }

@@ -13,7 +13,7 @@
 #define AT(member) offsetof(training_args, member)
 
 const ll_option training_table[] = {
-    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", .help = "features [N,D]: FILE or FILE:NAME"},
+    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", .help = "features [N,D]: FILE or FILE:NAME; a file of lastlayer encode whole stands for its training part and its head"},
     {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
      .help = "labels [N], whole numbers from 0; may be left out when the file of the features has them (labels_train beside "
              "features_train)"},
@@ -99,6 +99,33 @@ ll_status inputs_find_labels(char *out, size_t size, ll_context *ctx, const char
     return LL_OK;
 }
 
+/* FILE:NAME, or "" where the bundle has no such array. */
+static void find_array(char out[INPUTS_WHERE], const ll_bundle *bundle, const char *path, const char *name) {
+    *out = 0;
+    if (ll_bundle_find(bundle, name) >= 0 && snprintf(out, INPUTS_WHERE, "%s:%s", path, name) >= INPUTS_WHERE)
+        *out = 0;
+}
+
+ll_status inputs_find_parts(inputs_parts *parts, ll_context *ctx, const char *where) {
+    *parts = (inputs_parts){.whole = false};
+    struct stat found;
+    if (!where || stat(where, &found) != 0 || !S_ISREG(found.st_mode))
+        return LL_OK;
+    ll_bundle *bundle;
+    ll_status status = ll_bundle_read(&bundle, ctx, where);
+    if (status != LL_OK)
+        return status;
+    find_array(parts->train, bundle, where, "features_train");
+    find_array(parts->test, bundle, where, "features_test");
+    find_array(parts->test_labels, bundle, where, "labels_test");
+    find_array(parts->out, bundle, where, "features_out");
+    find_array(parts->head, bundle, where, "W");
+    find_array(parts->bias, bundle, where, "b");
+    parts->whole = *parts->train || *parts->test;
+    ll_bundle_free(bundle);
+    return LL_OK;
+}
+
 static ll_status read_head(ll_head **head, ll_context *ctx, const training_args *args, int64_t D) {
     ll_head_layout layout = LL_HEAD_LAYOUT_AUTO;
     if (args->head_layout)
@@ -110,24 +137,45 @@ static ll_status read_head(ll_head **head, ll_context *ctx, const training_args 
     return status;
 }
 
-ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, const training_args *args) {
-    char found[4200];
+/* A whole encoded file stands for its training part and, unless the flags say otherwise, its head. */
+static ll_status resolve_whole(training_args *args, inputs_parts *parts, ll_context *ctx) {
+    ll_status status = inputs_find_parts(parts, ctx, args->features);
+    if (status != LL_OK || !*parts->train)
+        return status;
+    args->features = parts->train;
+    if (args->head || !*parts->head || (args->init && strcmp(args->init, "head") != 0))
+        return LL_OK;
+    args->head = parts->head;
+    args->bias = args->bias ? args->bias : *parts->bias ? parts->bias : NULL;
+    args->head_layout = args->head_layout ? args->head_layout : "kd";
+    term_note("head from %s", args->head);
+    return LL_OK;
+}
+
+ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, const training_args *given) {
+    char found[INPUTS_WHERE];
+    inputs_parts parts;
+    training_args resolved = *given;
+    const training_args *args = &resolved;
     const char *labels = args->labels;
     *data = NULL;
     *head = NULL;
+    ll_status status = resolve_whole(&resolved, &parts, ctx);
+    if (status != LL_OK)
+        return status;
     if (!args->head && (args->bias || args->head_layout))
         return complain(LL_ERR_USAGE, "--%s belongs to --head, which is missing", args->bias ? "bias" : "head-layout");
     if (!args->head && args->init && strcmp(args->init, "head") == 0)
         return complain(LL_ERR_USAGE, "--init head needs the head: --head FILE");
-    ll_status status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, args->features);
+    status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, args->features);
     if (status != LL_OK)
         return status;
     if (!labels && *found) {
         labels = found;
         term_note("labels from %s", labels);
     }
-    if (!labels && access(args->features, F_OK) == 0)
-        return complain(LL_ERR_USAGE, "--labels is missing, and %s has none beside its features", args->features);
+    if (!labels && access(given->features, F_OK) == 0)
+        return complain(LL_ERR_USAGE, "--labels is missing, and %s has none beside its features", given->features);
     status = ll_dataset_read(data, ctx, args->features, labels, args->classes);
     if (status != LL_OK || !args->head)
         return status;

@@ -29,4 +29,15 @@ bool inputs_is_stdout(const char *path);
 /* Labels that a container has beside its features (labels_train beside features_train): FILE:NAME in `out`, or "". */
 ll_status inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) LL_CHECK_RESULT;
 
+enum { INPUTS_WHERE = 4200 };
+
+/* What a file of lastlayer encode holds: FILE:NAME of its arrays, "" where one is missing. */
+typedef struct inputs_parts {
+    bool whole; /* `where` names a file, not an array, and that file has a part for training or testing */
+    char train[INPUTS_WHERE], test[INPUTS_WHERE], test_labels[INPUTS_WHERE], out[INPUTS_WHERE];
+    char head[INPUTS_WHERE], bias[INPUTS_WHERE];
+} inputs_parts;
+
+ll_status inputs_find_parts(inputs_parts *parts, ll_context *ctx, const char *where) LL_CHECK_RESULT;
+
 #endif

@@ -334,6 +334,7 @@ typedef struct ll_predict_options {
     const char *members;    /* rows "0,5,10:20" whose members are kept one by one; NULL = none */
     int64_t row_offset;     /* of row 0, for MC-Dropout masks */
     int64_t block;          /* rows per block; does not change a bit */
+    const ll_dataset *out;  /* out-of-distribution rows, whose answers go into the same file under out_ names; NULL = none */
 } ll_predict_options;
 
 LL_API ll_predict_options ll_predict_options_default(void);
@@ -359,6 +360,8 @@ typedef struct ll_predictions ll_predictions; /* owns an outcome */
 
 /* A file of ll_predict_write. `labels` (FILE[:NAME] or NULL) replaces its own truth. */
 LL_API ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char *path, const char *labels) LL_CHECK_RESULT;
+/* The out-of-distribution points of such a file (its arrays out_label and so on); NULL where it has none. */
+LL_API ll_status ll_predictions_read_out(ll_predictions **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 /* Someone else's outputs: probabilities or logits, [N,K] or [S,N,K] (members). */
 LL_API ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits, const ll_array *labels) LL_CHECK_RESULT;
 LL_API ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits, const char *labels) LL_CHECK_RESULT;
@@ -436,6 +439,7 @@ typedef struct ll_compare_options {
     double risk;            /* of the suggested threshold */
     const char *predictions; /* a folder that gets each method's predictions, METHOD.npz; NULL = none */
     const char *members;    /* rows whose members these files keep one by one, as in ll_predict_options; NULL = none */
+    const ll_dataset *out;  /* out-of-distribution rows: adds their metrics; NULL = none */
     ll_fit_options fit;     /* method, samples and epochs 0 = each method's defaults */
 } ll_compare_options;
 
@@ -466,7 +470,7 @@ typedef struct ll_report_input {
     ll_report_kind kind;
     const char *file;
     const char *name; /* NULL = the method that the file tells, else the file's own name */
-    const char *ood;  /* the same kind of file for out-of-distribution points, or NULL */
+    const char *ood;  /* the same kind of file for out-of-distribution points; NULL = those that predictions hold, if any */
 } ll_report_input;
 
 typedef struct ll_report_options {

@@ -122,21 +122,28 @@ static ll_status predictions_room(ll_context *ctx, ll_predictions **out, const l
     return LL_OK;
 }
 
-static ll_status judge(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, double risk) {
-    ll_predictions *p = NULL;
-    ll_status status;
-    double begin = lli_clock_seconds();
+static ll_status predict(ll_context *ctx, ll_predictions **out, const entry *e, const ll_dataset *data) {
     const lli_predict_request request = {.probs = true, .block = 256};
     lli_predict_totals totals = {0};
-    LLI_DO(predictions_room(ctx, &p, e->ensemble, test));
-    LLI_DO(lli_predict_stream(ctx, e->ensemble, test, &request, &totals, keep, p));
+    LLI_TRY(predictions_room(ctx, out, e->ensemble, data));
+    return lli_predict_stream(ctx, e->ensemble, data, &request, &totals, keep, *out);
+}
+
+static ll_status judge(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, const ll_dataset *out, double risk) {
+    ll_predictions *p = NULL, *outside = NULL;
+    ll_status status;
+    double begin = lli_clock_seconds();
+    LLI_DO(predict(ctx, &p, e, test));
     row->seconds_predict = lli_clock_seconds() - begin;
-    LLI_DO(lli_evaluate(&row->evaluation, ctx, &p->view, NULL, NULL, NULL));
+    if (out)
+        LLI_DO(predict(ctx, &outside, e, out));
+    LLI_DO(lli_evaluate(&row->evaluation, ctx, &p->view, outside ? &outside->view : NULL, NULL, NULL));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         if (p->view.confidence[c])
             LLI_DO(ll_threshold_at_risk(&row->threshold[c], ctx, &p->view, (ll_confidence)c, risk));
 done:
     ll_predictions_free(p);
+    ll_predictions_free(outside);
     return status;
 }
 
@@ -145,6 +152,7 @@ static ll_status write_predictions(ll_context *ctx, const entry *e, const ll_dat
     lli_text path;
     ll_predict_options options = ll_predict_options_default();
     options.members = o->members;
+    options.out = o->out;
     ll_status status;
     lli_text_init(&path, ctx);
     lli_text_add(&path, "%s/%s.npz", o->predictions, e->fit.method->info.name);
@@ -164,6 +172,9 @@ static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_datase
         return lli_fail(ctx, LL_ERR_DATA, "the test rows have no labels to compare with");
     if (test->rows.D != train->rows.D)
         return lli_fail(ctx, LL_ERR_DATA, "the test features have %lld columns and the training features %lld", (long long)test->rows.D, (long long)train->rows.D);
+    if (o->out && o->out->rows.D != train->rows.D)
+        return lli_fail(ctx, LL_ERR_DATA, "the out-of-distribution features have %lld columns and the training features %lld", (long long)o->out->rows.D,
+                        (long long)train->rows.D);
     return LL_OK;
 }
 
@@ -202,7 +213,7 @@ ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *tr
             rows[i].diverged = rows[i].diverged || e->outcomes[t] == LL_ERR_DIVERGED;
         }
         if (!rows[i].diverged)
-            LLI_DO(judge(ctx, &rows[i], e, test, options->risk));
+            LLI_DO(judge(ctx, &rows[i], e, test, options->out, options->risk));
         if (!rows[i].diverged && options->predictions)
             LLI_DO(write_predictions(ctx, e, test, options));
     }

@@ -12,7 +12,7 @@ ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char 
     ll_array y;
     ll_status status;
     LLI_DO(ll_bundle_read(&bundle, ctx, path));
-    LLI_DO(lli_predictions_from_bundle(&p, ctx, bundle, path));
+    LLI_DO(lli_predictions_from_bundle(&p, ctx, bundle, path, ""));
     bundle = NULL;
     if (labels) {
         LLI_DO(ll_array_read(&held, &y, ctx, labels, label_names));
@@ -24,6 +24,19 @@ done:
     ll_predictions_free(p);
     ll_bundle_free(bundle);
     ll_bundle_free(held);
+    return status;
+}
+
+ll_status ll_predictions_read_out(ll_predictions **out, ll_context *ctx, const char *path) {
+    *out = NULL;
+    ll_bundle *bundle;
+    LLI_TRY(ll_bundle_read(&bundle, ctx, path));
+    ll_status status = LL_OK;
+    bool there = lli_predictions_find(bundle, "out_", "label") >= 0;
+    if (there)
+        status = lli_predictions_from_bundle(out, ctx, bundle, path, "out_");
+    if (!there || status != LL_OK)
+        ll_bundle_free(bundle);
     return status;
 }
 

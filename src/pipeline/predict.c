@@ -31,43 +31,60 @@ const ll_option *ll_predict_options_table(size_t *count) {
 }
 
 /* The arrays of the file, and where each block's rows come from. */
-enum { ARRAYS_MAX = LL_CONFIDENCE_COUNT + 12 };
+enum { ROW_ARRAYS = LL_CONFIDENCE_COUNT + 6, ARRAYS_MAX = 2 * ROW_ARRAYS + 4, NAME_MAX_BYTES = 16 };
+
+/* The arrays with one entry per row of one data set; places in specs, -1 = absent. */
+typedef struct part {
+    struct writer *writer;
+    const ll_dataset *data;
+    const char *prefix;
+    int64_t probs, label, vote, sr_tail, truth, abstain, confidence[LL_CONFIDENCE_COUNT];
+    int64_t abstained;
+} part;
 
 typedef struct writer {
     lli_sink *sink;
     ll_named_array specs[ARRAYS_MAX];
+    char names[ARRAYS_MAX][NAME_MAX_BYTES];
     int64_t count;
-    int64_t probs, label, vote, sr_tail, truth, abstain, running, member_pmax, member_label, member_row; /* places in specs, -1 = absent */
-    int64_t confidence[LL_CONFIDENCE_COUNT];
-    const ll_dataset *data;
+    int64_t running, member_pmax, member_label, member_row; /* places in specs, -1 = absent */
     bool by_votes;
     ll_confidence by;
     double threshold;
     uint8_t *flags; /* [block] */
-    int64_t abstained;
 } writer;
 
-static int64_t add(writer *w, const char *name, ll_dtype dtype, int rank, int64_t rows, int64_t columns) {
-    w->specs[w->count] = (ll_named_array){name, ll_array_view(NULL, dtype, rank, (int64_t[]){rows, columns})};
+static int64_t add(writer *w, const char *prefix, const char *name, ll_dtype dtype, int rank, int64_t rows, int64_t columns) {
+    char *full = w->names[w->count];
+    size_t length = strlen(prefix);
+    memcpy(full, prefix, length);
+    memcpy(full + length, name, strlen(name) + 1);
+    w->specs[w->count] = (ll_named_array){full, ll_array_view(NULL, dtype, rank, (int64_t[]){rows, columns})};
     return w->count++;
 }
 
-static void plan_arrays(writer *w, const ll_ensemble *e, const lli_predict_request *request, bool whole) {
-    int64_t N = w->data->rows.N, S = e->plan.S;
-    w->probs = request->probs ? add(w, "probs", LL_DTYPE_F32, 2, N, e->plan.K) : -1;
-    w->label = add(w, "label", LL_DTYPE_I32, 1, N, 0);
-    w->vote = add(w, "vote", LL_DTYPE_I32, 1, N, 0);
+static part plan_part(writer *w, const char *prefix, const ll_ensemble *e, const ll_dataset *data, bool probs) {
+    int64_t N = data->rows.N, S = e->plan.S;
+    part p = {.writer = w, .data = data, .prefix = prefix};
+    p.probs = probs ? add(w, prefix, "probs", LL_DTYPE_F32, 2, N, e->plan.K) : -1;
+    p.label = add(w, prefix, "label", LL_DTYPE_I32, 1, N, 0);
+    p.vote = add(w, prefix, "vote", LL_DTYPE_I32, 1, N, 0);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         bool exists = S > 1 || !ll_confidence_needs_members((ll_confidence)c);
-        w->confidence[c] = exists ? add(w, ll_confidence_name((ll_confidence)c), LL_DTYPE_F64, 1, N, 0) : -1;
+        p.confidence[c] = exists ? add(w, prefix, ll_confidence_name((ll_confidence)c), LL_DTYPE_F64, 1, N, 0) : -1;
     }
-    w->sr_tail = add(w, "sr_tail", LL_DTYPE_F64, 1, N, 0);
-    w->truth = w->data->labels ? add(w, "truth", LL_DTYPE_I32, 1, N, 0) : -1;
-    w->abstain = isnan(w->threshold) ? -1 : add(w, "abstain", LL_DTYPE_BOOL, 1, N, 0);
-    w->running = whole && request->running ? add(w, "running", LL_DTYPE_F64, 2, S, 3) : -1;
-    w->member_pmax = whole && request->R ? add(w, "member_pmax", LL_DTYPE_F32, 2, request->R, S) : -1;
-    w->member_label = whole && request->R ? add(w, "member_label", LL_DTYPE_I32, 2, request->R, S) : -1;
-    w->member_row = whole && request->R ? add(w, "member_row", LL_DTYPE_I64, 1, request->R, 0) : -1;
+    p.sr_tail = add(w, prefix, "sr_tail", LL_DTYPE_F64, 1, N, 0);
+    p.truth = data->labels && !*prefix ? add(w, prefix, "truth", LL_DTYPE_I32, 1, N, 0) : -1;
+    p.abstain = isnan(w->threshold) ? -1 : add(w, prefix, "abstain", LL_DTYPE_BOOL, 1, N, 0);
+    return p;
+}
+
+static void plan_whole(writer *w, int64_t S, const lli_predict_request *request, bool whole) {
+    bool members = whole && request->R > 0;
+    w->running = whole && request->running ? add(w, "", "running", LL_DTYPE_F64, 2, S, 3) : -1;
+    w->member_pmax = members ? add(w, "", "member_pmax", LL_DTYPE_F32, 2, request->R, S) : -1;
+    w->member_label = members ? add(w, "", "member_label", LL_DTYPE_I32, 2, request->R, S) : -1;
+    w->member_row = members ? add(w, "", "member_row", LL_DTYPE_I64, 1, request->R, 0) : -1;
 }
 
 static ll_status put(ll_context *ctx, writer *w, int64_t array, int64_t first, int64_t n, const void *data) {
@@ -75,20 +92,27 @@ static ll_status put(ll_context *ctx, writer *w, int64_t array, int64_t first, i
 }
 
 static ll_status emit(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block) {
-    writer *w = arg;
-    LLI_TRY(put(ctx, w, w->probs, first, n, block->probs));
-    LLI_TRY(put(ctx, w, w->label, first, n, w->by_votes ? block->vote : block->label));
-    LLI_TRY(put(ctx, w, w->vote, first, n, block->vote));
+    part *p = arg;
+    writer *w = p->writer;
+    LLI_TRY(put(ctx, w, p->probs, first, n, block->probs));
+    LLI_TRY(put(ctx, w, p->label, first, n, w->by_votes ? block->vote : block->label));
+    LLI_TRY(put(ctx, w, p->vote, first, n, block->vote));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        LLI_TRY(put(ctx, w, w->confidence[c], first, n, block->confidence[c]));
-    LLI_TRY(put(ctx, w, w->sr_tail, first, n, block->sr_tail));
-    if (w->truth >= 0)
-        LLI_TRY(put(ctx, w, w->truth, first, n, w->data->labels + first));
-    if (w->abstain < 0)
+        LLI_TRY(put(ctx, w, p->confidence[c], first, n, block->confidence[c]));
+    LLI_TRY(put(ctx, w, p->sr_tail, first, n, block->sr_tail));
+    if (p->truth >= 0)
+        LLI_TRY(put(ctx, w, p->truth, first, n, p->data->labels + first));
+    if (p->abstain < 0)
         return LL_OK;
     for (int64_t i = 0; i < n; i++)
-        w->abstained += w->flags[i] = block->confidence[w->by][i] < w->threshold;
-    return put(ctx, w, w->abstain, first, n, w->flags);
+        p->abstained += w->flags[i] = block->confidence[w->by][i] < w->threshold;
+    return put(ctx, w, p->abstain, first, n, w->flags);
+}
+
+static void tell_abstained(ll_context *ctx, const part *p, const ll_predict_options *o) {
+    if (p->abstain >= 0)
+        lli_log(ctx, LL_LOG_NOTE, "abstains on %" PRId64 " of %" PRId64 " %srows (%.2f %%), where %s < %g", p->abstained, p->data->rows.N,
+                *p->prefix ? "out-of-distribution " : "", 100 * (double)p->abstained / (double)p->data->rows.N, o->by, o->threshold);
 }
 
 static ll_confidence confidence_by_name(const char *name) {
@@ -122,7 +146,7 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
     LLI_TRY(check(ctx, e, data, &o));
     int64_t *rows = NULL, R = 0, S = e->plan.S;
     lli_predict_totals totals = {0};
-    writer w = {.data = data, .by_votes = strcmp(o.classifier, "votes") == 0, .by = confidence_by_name(o.by), .threshold = o.threshold};
+    writer w = {.by_votes = strcmp(o.classifier, "votes") == 0, .by = confidence_by_name(o.by), .threshold = o.threshold};
     ll_status status;
     LLI_DO(lli_rows_parse(ctx, &rows, &R, o.members, data->rows.N));
     lli_predict_request request = {.probs = !o.no_probs, .running = data->labels != NULL, .row_offset = o.row_offset, .block = o.block, .rows = rows, .R = R};
@@ -131,22 +155,32 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
         request.running = false;
         if (R)
             LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s: a table has no room for --members; write .npz", path));
+        if (o.out)
+            lli_log(ctx, LL_LOG_NOTE, "%s is a table and has no room for out-of-distribution rows; write .npz to keep them", path);
+        o.out = NULL;
     }
     LLI_DO(totals_init(ctx, &totals, &request, S));
     LLI_DO(lli_memory_new(ctx, &w.flags, o.block + LLI_PREDICT_TILE, sizeof *w.flags));
-    plan_arrays(&w, e, &request, !table_only);
+    part inside = plan_part(&w, "", e, data, request.probs), outside = {.data = NULL};
+    plan_whole(&w, S, &request, !table_only);
+    if (o.out)
+        outside = plan_part(&w, "out_", e, o.out, request.probs);
     LLI_DO(lli_sink_open(&w.sink, ctx, path, w.specs, w.count, e->plan.provenance.pairs, e->plan.provenance.count));
-    LLI_DO(lli_predict_stream(ctx, e, data, &request, &totals, emit, &w));
+    LLI_DO(lli_predict_stream(ctx, e, data, &request, &totals, emit, &inside));
     LLI_DO(put(ctx, &w, w.running, 0, S, totals.running));
     LLI_DO(put(ctx, &w, w.member_pmax, 0, R, totals.member_pmax));
     LLI_DO(put(ctx, &w, w.member_label, 0, R, totals.member_label));
     LLI_DO(put(ctx, &w, w.member_row, 0, R, rows));
+    if (o.out) {
+        const lli_predict_request rest = {.probs = request.probs, .row_offset = o.row_offset, .block = o.block};
+        LLI_DO(lli_predict_stream(ctx, e, o.out, &rest, &(lli_predict_totals){0}, emit, &outside));
+    }
     lli_sink *sink = w.sink;
     w.sink = NULL;
     LLI_DO(lli_sink_commit(sink, ctx));
-    if (w.abstain >= 0)
-        lli_log(ctx, LL_LOG_NOTE, "abstains on %" PRId64 " of %" PRId64 " rows (%.2f %%), where %s < %g", w.abstained, data->rows.N,
-                100 * (double)w.abstained / (double)data->rows.N, o.by, o.threshold);
+    tell_abstained(ctx, &inside, &o);
+    if (o.out)
+        tell_abstained(ctx, &outside, &o);
 done:
     lli_sink_abandon(w.sink);
     lli_memory_free(rows);

@@ -203,8 +203,11 @@ static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_i
     *m = (lli_page_method){.name = e->name, .points = ll_predictions_view(e->points), .meta = e->meta, .meta_count = e->meta_count};
     if (!m->points.truth)
         return lli_fail(ctx, LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", input->file);
-    if (input->ood) {
+    if (input->ood)
         LLI_TRY(open_points(&e->out_points, ctx, input->kind, input->ood, NULL));
+    else if (input->kind == LL_REPORT_PREDICTIONS)
+        LLI_TRY(ll_predictions_read_out(&e->out_points, ctx, input->file));
+    if (e->out_points) {
         e->out_view = ll_predictions_view(e->out_points);
         m->out_points = &e->out_view;
     }

@@ -190,51 +190,71 @@ done:
     return status;
 }
 
+/* One array of a predictions file. */
+typedef struct entry {
+    char name[24]; /* with its prefix */
+    int64_t at;    /* in the bundle, -1 = absent */
+} entry;
+
+static entry find(const ll_bundle *bundle, const char *prefix, const char *name) {
+    entry e = {.at = -1};
+    size_t length = strlen(prefix);
+    if (length + strlen(name) >= sizeof e.name)
+        return e;
+    memcpy(e.name, prefix, length);
+    memcpy(e.name + length, name, strlen(name) + 1);
+    e.at = ll_bundle_find(bundle, e.name);
+    return e;
+}
+
+int64_t lli_predictions_find(const ll_bundle *bundle, const char *prefix, const char *name) {
+    return find(bundle, prefix, name).at;
+}
+
 /* Copies a [n] array of class numbers below K. */
-static ll_status copy_classes(ll_context *ctx, int32_t **out, const ll_bundle *bundle, const char *path, const char *name, int64_t n, int64_t K) {
-    int64_t at = ll_bundle_find(bundle, name), largest;
-    if (at < 0)
+static ll_status copy_classes(ll_context *ctx, int32_t **out, const ll_bundle *bundle, const char *path, entry e, int64_t n, int64_t K) {
+    int64_t largest;
+    if (e.at < 0)
         return LL_OK;
     lli_text where;
     lli_text_init(&where, ctx);
-    lli_text_add(&where, "%s:%s", path, name);
-    ll_status status = where.status != LL_OK ? where.status : lli_dataset_labels(ctx, out, &largest, where.data, ll_bundle_array(bundle, at), n, K);
+    lli_text_add(&where, "%s:%s", path, e.name);
+    ll_status status = where.status != LL_OK ? where.status : lli_dataset_labels(ctx, out, &largest, where.data, ll_bundle_array(bundle, e.at), n, K);
     lli_text_release(&where);
     return status;
 }
 
-static ll_status copy_reals(ll_context *ctx, double **out, const ll_bundle *bundle, const char *path, const char *name, int64_t n) {
-    int64_t at = ll_bundle_find(bundle, name);
-    if (at < 0)
+static ll_status copy_reals(ll_context *ctx, double **out, const ll_bundle *bundle, const char *path, entry e, int64_t n) {
+    if (e.at < 0)
         return LL_OK;
-    ll_array a = ll_bundle_array(bundle, at);
+    ll_array a = ll_bundle_array(bundle, e.at);
     char text[LLI_ARRAY_TEXT];
     if (lli_array_count(&a) != n || a.rank < 1)
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s is %s; expected [%" PRId64 "]", path, name, lli_array_text(text, &a), n);
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s is %s; expected [%" PRId64 "]", path, e.name, lli_array_text(text, &a), n);
     LLI_TRY(lli_memory_new(ctx, out, n, sizeof(double)));
     lli_array_to_f64(*out, &a, 0, n);
     for (int64_t i = 0; i < n; i++)
         if (isnan((*out)[i]))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s holds NaN at row %" PRId64, path, name, i);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s holds NaN at row %" PRId64, path, e.name, i);
     return LL_OK;
 }
 
-static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_bundle *bundle, const char *path) {
+static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_bundle *bundle, const char *path, const char *prefix) {
     ll_outcome *v = &p->view;
-    int64_t n = v->n, probs = ll_bundle_find(bundle, "probs");
+    int64_t n = v->n, probs = lli_predictions_find(bundle, prefix, "probs");
     if (probs >= 0) {
         char text[LLI_ARRAY_TEXT];
         v->probs = ll_bundle_array(bundle, probs);
         if (v->probs.rank != 2 || v->probs.shape[0] != n || v->probs.shape[1] < 2 || !lli_array_is_real(v->probs.dtype))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the array probs is %s; expected [%" PRId64 ",K] reals", path, lli_array_text(text, &v->probs), n);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %sprobs is %s; expected [%" PRId64 ",K] reals", path, prefix, lli_array_text(text, &v->probs), n);
         v->classes = v->probs.shape[1];
     }
-    LLI_TRY(copy_classes(ctx, &p->label, bundle, path, "label", n, v->classes));
-    LLI_TRY(copy_classes(ctx, &p->vote, bundle, path, "vote", n, v->classes));
-    LLI_TRY(copy_classes(ctx, &p->truth, bundle, path, "truth", n, v->classes));
-    LLI_TRY(copy_reals(ctx, &p->sr_tail, bundle, path, "sr_tail", n));
+    LLI_TRY(copy_classes(ctx, &p->label, bundle, path, find(bundle, prefix, "label"), n, v->classes));
+    LLI_TRY(copy_classes(ctx, &p->vote, bundle, path, find(bundle, prefix, "vote"), n, v->classes));
+    LLI_TRY(copy_classes(ctx, &p->truth, bundle, path, find(bundle, prefix, "truth"), n, v->classes));
+    LLI_TRY(copy_reals(ctx, &p->sr_tail, bundle, path, find(bundle, prefix, "sr_tail"), n));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-        LLI_TRY(copy_reals(ctx, &p->confidence[c], bundle, path, ll_confidence_name((ll_confidence)c), n));
+        LLI_TRY(copy_reals(ctx, &p->confidence[c], bundle, path, find(bundle, prefix, ll_confidence_name((ll_confidence)c)), n));
         v->confidence[c] = p->confidence[c];
     }
     v->label = p->label;
@@ -244,16 +264,16 @@ static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_b
     return LL_OK;
 }
 
-ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path) {
+ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path, const char *prefix) {
     *out = NULL;
-    int64_t at = ll_bundle_find(bundle, "label");
+    int64_t at = lli_predictions_find(bundle, prefix, "label");
     ll_array label = at >= 0 ? ll_bundle_array(bundle, at) : (ll_array){0};
     if (at < 0 || label.rank < 1 || label.shape[0] < 1)
-        return lli_fail(ctx, LL_ERR_DATA, "%s holds no predictions (no array label); make them with lastlayer predict, or use --probs or --logits", path);
+        return lli_fail(ctx, LL_ERR_DATA, "%s holds no predictions (no array %slabel); make them with lastlayer predict, or use --probs or --logits", path, prefix);
     ll_predictions *p;
     LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
     p->view.n = label.shape[0];
-    ll_status status = fill_from_bundle(ctx, p, bundle, path);
+    ll_status status = fill_from_bundle(ctx, p, bundle, path, prefix);
     if (status != LL_OK) {
         ll_predictions_free(p);
         return status;

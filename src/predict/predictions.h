@@ -15,8 +15,10 @@ struct ll_predictions {
 };
 
 ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, int64_t n, int64_t K) LL_CHECK_RESULT;
-/* From the arrays of a predictions file; takes the bundle over on success. */
-ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
+/* From the arrays of a predictions file whose names begin with `prefix`; takes the bundle over on success. */
+ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path, const char *prefix) LL_CHECK_RESULT;
+/* The place of PREFIXname in the bundle, or -1. */
+int64_t lli_predictions_find(const ll_bundle *bundle, const char *prefix, const char *name);
 /* Sets or replaces the truth. */
 ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const char *name, ll_array labels) LL_CHECK_RESULT;
 

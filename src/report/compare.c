@@ -50,9 +50,19 @@ static void add_number(lli_table *table, double x, bool exact) {
         lli_table_number(table, x);
 }
 
-enum { COLUMNS = 15 };
+enum { COLUMNS = 15, OOD_COLUMNS = 3 };
 
-static void add_row(lli_table *table, const ll_compare_row *row, bool exact) {
+static const ll_confidence ood_by[OOD_COLUMNS] = {LL_CONFIDENCE_SR, LL_CONFIDENCE_STD, LL_CONFIDENCE_HQ};
+
+/* Were out-of-distribution points judged too? */
+static bool has_ood(const ll_compare_row *rows, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (!rows[i].diverged)
+            return rows[i].evaluation.has_ood;
+    return false;
+}
+
+static void add_row(lli_table *table, const ll_compare_row *row, bool ood, bool exact) {
     const ll_evaluation *e = &row->evaluation;
     const ll_selective *s = e->selective;
     int c = lli_compare_best(row);
@@ -60,7 +70,7 @@ static void add_row(lli_table *table, const ll_compare_row *row, bool exact) {
     lli_table_count(table, row->samples);
     if (row->diverged) {
         lli_table_cell(table, "diverged");
-        for (int i = 3; i < COLUMNS; i++)
+        for (int i = 3; i < COLUMNS + (ood ? OOD_COLUMNS : 0); i++)
             lli_table_cell(table, exact ? "" : "-");
         return;
     }
@@ -76,6 +86,8 @@ static void add_row(lli_table *table, const ll_compare_row *row, bool exact) {
     add_number(table, c >= 0 ? row->threshold[c].cut : NAN, exact);
     add_number(table, c >= 0 ? row->threshold[c].coverage : NAN, exact);
     add_number(table, c >= 0 ? row->threshold[c].risk : NAN, exact);
+    for (int i = 0; ood && i < OOD_COLUMNS; i++)
+        add_number(table, e->ood[ood_by[i]].auroc, exact);
 }
 
 static void add_table(lli_text *out, ll_context *ctx, const ll_compare_row *rows, int64_t count, ll_text_form form) {
@@ -83,13 +95,16 @@ static void add_table(lli_text *out, ll_context *ctx, const ll_compare_row *rows
         {"method", "S", "accuracy", "NLL", "Brier", "ECE", "AURC sr", "AURC std", "AURC hq", "best", "fit s", "cut by", "cut", "coverage", "risk"},
         {"method", "samples", "accuracy", "nll", "brier", "ece", "aurc_sr", "aurc_std", "aurc_hq", "best", "seconds_fit", "by", "cut", "coverage", "risk"},
     };
-    bool exact = form == LL_TEXT_CSV;
+    static const char *const ood_heads[2][OOD_COLUMNS] = {{"AUROC sr", "AUROC std", "AUROC hq"}, {"auroc_sr", "auroc_std", "auroc_hq"}};
+    bool exact = form == LL_TEXT_CSV, ood = has_ood(rows, count);
     lli_table table;
-    lli_table_init(&table, ctx, "lrrrrrrrrlrlrrr");
+    lli_table_init(&table, ctx, ood ? "lrrrrrrrrlrlrrrrrr" : "lrrrrrrrrlrlrrr");
     for (int i = 0; i < COLUMNS; i++)
         lli_table_cell(&table, heads[exact][i]);
+    for (int i = 0; ood && i < OOD_COLUMNS; i++)
+        lli_table_cell(&table, ood_heads[exact][i]);
     for (int64_t i = 0; i < count; i++)
-        add_row(&table, &rows[i], exact);
+        add_row(&table, &rows[i], ood, exact);
     lli_table_write(&table, out, form);
     lli_table_release(&table);
 }
@@ -120,6 +135,8 @@ static void add_rules(lli_text *out, const ll_compare_row *rows, int64_t count, 
     for (lli_rule rule = LLI_RULE_ACCURACY; rule <= LLI_RULE_AURC; rule++)
         if (rule != LLI_RULE_MCE)
             lli_rule_add(out, rule, &rows[i].evaluation, form);
+    if (rows[i].evaluation.has_ood)
+        lli_rule_add(out, LLI_RULE_AUROC, &rows[i].evaluation, form);
     lli_rule_note(out, "best", "the one of sr, std, hq with the least AURC", form);
     lli_rule_note(out, "cut", "of the confidence that answers most points within the risk, with its coverage and risk", form);
 }
