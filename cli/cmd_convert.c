@@ -31,8 +31,9 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     ll_status status = inputs_require("the file to convert", typed->operand, example);
     if (status == LL_OK)
         status = inputs_require("--output", args->output, example);
+    const char *const inputs[] = {typed->operand, args->options.labels};
     if (status == LL_OK)
-        status = inputs_check_output(args->output, &typed->operand, 1);
+        status = inputs_check_output(args->output, inputs, COUNT(inputs));
     if (status != LL_OK)
         return status;
     return ll_convert(ctx, args->output, typed->operand, &args->options);
@@ -47,7 +48,7 @@ static const char *const examples[] = {
 const command cmd_convert = {
     .name = "convert",
     .summary = "convert between the formats we read and write",
-    .usage = "FILE[:NAME] [--dtype TYPE] [--divide X] [--flatten] -o FILE",
+    .usage = "FILE[:NAME] [--dtype TYPE] [--divide X] [--flatten] [--labels FILE] -o FILE",
     .operand = "FILE",
     .operand_help = "the file to convert; FILE:NAME takes one of its arrays",
     .detail = "Reads arrays and writes them in the format of the output's extension, with another type, divided by a number, or flattened "

@@ -141,7 +141,8 @@ typedef struct ll_array {
 
 LL_API ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t *shape);
 
-/* A file of named arrays: .npy .npz .safetensors .idx[.gz] .csv, told by content. Large arrays stay on disk, memory-mapped.
+/* A file of named arrays: .npy .npz .safetensors .idx[.gz] .csv .png, told by content, or CIFAR binary, told by the extension .bin and the
+ * length. Large arrays stay on disk, memory-mapped.
  * A file that holds one nameless array (.npy, .idx) gives it the name "array". */
 typedef struct ll_bundle ll_bundle;
 
@@ -178,6 +179,7 @@ typedef struct ll_convert_options {
     const char *dtype; /* NULL = as it is */
     double divide;     /* values are divided by it; 1 = not at all */
     bool flatten;      /* [N,a,b,...] -> [N,a*b*...] */
+    const char *labels; /* FILE or FILE:NAME written beside the rest, as it is, as "labels"; NULL = none */
 } ll_convert_options;
 
 LL_API ll_convert_options ll_convert_options_default(void);

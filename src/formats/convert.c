@@ -157,6 +157,11 @@ const ll_option *ll_convert_options_table(size_t *count) {
          .type = LL_OPTION_FLAG,
          .offset = offsetof(ll_convert_options, flatten),
          .help = "make [N,a,b,...] an [N,a*b*...]"},
+        {.name = "labels",
+         .type = LL_OPTION_TEXT,
+         .offset = offsetof(ll_convert_options, labels),
+         .arg = "FILE[:NAME]",
+         .help = "write these labels beside the rest, as they are, under the name \"labels\""},
     };
     *count = LLI_COUNT(table);
     return table;
@@ -182,17 +187,23 @@ static void plan(change *changes, ll_named_array *shapes, const ll_bundle *bundl
     }
 }
 
-static ll_status convert_bundle(ll_context *ctx, const char *to, const ll_bundle *bundle, const ll_convert_options *options) {
+/* `labels` may be NULL. */
+static ll_status convert_bundle(ll_context *ctx, const char *to, const ll_bundle *bundle, const ll_array *labels,
+                                const ll_convert_options *options) {
     change *changes = NULL;
     ll_named_array *shapes = NULL;
     ll_meta *meta = NULL;
     ll_status status;
     /* The table of a .csv stands for its columns. */
     int64_t count = strcmp(bundle->format, "csv") == 0 ? LLI_MIN(bundle->count, 1) : bundle->count;
-    LLI_DO(lli_memory_new(ctx, &changes, count, sizeof *changes));
-    LLI_DO(lli_memory_new(ctx, &shapes, count, sizeof *shapes));
+    LLI_DO(lli_memory_new(ctx, &changes, count + 1, sizeof *changes));
+    LLI_DO(lli_memory_new(ctx, &shapes, count + 1, sizeof *shapes));
     LLI_DO(lli_memory_new(ctx, &meta, bundle->meta_count, sizeof *meta));
     plan(changes, shapes, bundle, count, options);
+    if (labels) {
+        changes[count] = (change){"labels", *labels, labels->dtype, 1};
+        shapes[count++] = (ll_named_array){"labels", *labels};
+    }
     for (int64_t i = 0; i < bundle->meta_count; i++)
         meta[i] = (ll_meta){bundle->meta[i].key, bundle->meta[i].value};
     LLI_DO(write_file(ctx, to, changes, shapes, count, meta, bundle->meta_count));
@@ -205,10 +216,11 @@ done:
 
 ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll_convert_options *options) {
     ll_convert_options chosen = options ? *options : ll_convert_options_default();
-    ll_bundle *bundle = NULL;
+    static const char *const label_names[] = {"labels", "y", NULL};
+    ll_bundle *bundle = NULL, *beside = NULL;
     char *file = NULL;
     const char *name;
-    ll_array unused;
+    ll_array unused, labels;
     size_t count;
     const ll_option *table = ll_convert_options_table(&count);
     ll_status status;
@@ -219,9 +231,12 @@ ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll
         goto done;
     }
     LLI_DO(name ? ll_array_read(&bundle, &unused, ctx, from, NULL) : ll_bundle_read(&bundle, ctx, file));
-    LLI_DO(convert_bundle(ctx, to, bundle, &chosen));
+    if (chosen.labels)
+        LLI_DO(ll_array_read(&beside, &labels, ctx, chosen.labels, label_names));
+    LLI_DO(convert_bundle(ctx, to, bundle, chosen.labels ? &labels : NULL, &chosen));
 done:
     ll_bundle_free(bundle);
+    ll_bundle_free(beside);
     lli_memory_free(file);
     return status;
 }

@@ -11,10 +11,11 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "formats/bytes.h"
+#include "formats/cifar.h"
 #include "formats/file.h"
 #include "formats/readers.h"
 
-#define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv"
+#define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv .bin .png"
 
 typedef ll_status parse_fn(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
 
@@ -24,6 +25,7 @@ typedef struct format {
     parse_fn *parse;
     parse_fn *list; /* for formats where one array can be had without the others, else NULL */
     ll_status (*load)(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name, int64_t only);
+    bool named; /* without a magic: told by the extension first, and by detect then */
 } format;
 
 static bool starts(const unsigned char *bytes, size_t size, const char *magic, size_t length) {
@@ -66,6 +68,15 @@ static bool is_hdf5(const unsigned char *bytes, size_t size) {
     return starts(bytes, size, "\x89HDF\r\n\x1a\n", 8);
 }
 
+static bool is_png(const unsigned char *bytes, size_t size) {
+    return starts(bytes, size, "\x89PNG\r\n\x1a\n", 8);
+}
+
+/* A first label is at most 19, so no magic but that of IDX, and the length of a .safetensors header, can be taken for one. */
+static bool is_cifar(const unsigned char *bytes, size_t size) {
+    return lli_cifar_length(size) && bytes[0] < LLI_CIFAR100_COARSE;
+}
+
 ll_status lli_pickle_refuse(ll_context *ctx, const char *name) {
     return lli_fail(
         ctx, LL_ERR_FORMAT,
@@ -85,16 +96,25 @@ static ll_status refuse_hdf5(ll_context *ctx, ll_bundle *bundle, const unsigned 
     return lli_fail(ctx, LL_ERR_FORMAT, "%s: an HDF5 file is not read; expected one of " READ_FORMATS, name);
 }
 
+#ifndef LLI_WITH_PNG
+ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
+    (void)bundle, (void)bytes, (void)size;
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: PNG is not read, because this lastlayer was built without libpng", name);
+}
+#endif
+
 /* In the order of trial. The length that begins a .safetensors file may look like another's magic, so it comes first; text comes last. */
 static const format formats[] = {
-    {"safetensors", ".safetensors", "the length of a JSON header", is_safetensors, lli_safetensors_parse, NULL, NULL},
-    {"npy", ".npy", "\\x93NUMPY", is_npy, lli_npy_parse, NULL, NULL},
-    {"npz", ".npz", "PK", is_zip, lli_npz_parse, lli_npz_list, lli_npz_load},
-    {"idx", ".idx", "two zero bytes, a type and a rank", is_idx, lli_idx_parse, NULL, NULL},
-    {"idx", ".gz", "\\x1f\\x8b", is_gzip, lli_idx_gz_parse, NULL, NULL},
-    {"pickle", ".pt", "PK or \\x80", is_pickle, refuse_pickle, NULL, NULL},
-    {"hdf5", ".h5", "\\x89HDF", is_hdf5, refuse_hdf5, NULL, NULL},
-    {"csv", ".csv", "text", is_text, lli_csv_parse, NULL, NULL},
+    {"cifar", ".bin", "a label", is_cifar, lli_cifar_parse, NULL, NULL, true},
+    {"safetensors", ".safetensors", "the length of a JSON header", is_safetensors, lli_safetensors_parse, NULL, NULL, false},
+    {"npy", ".npy", "\\x93NUMPY", is_npy, lli_npy_parse, NULL, NULL, false},
+    {"npz", ".npz", "PK", is_zip, lli_npz_parse, lli_npz_list, lli_npz_load, false},
+    {"idx", ".idx", "two zero bytes, a type and a rank", is_idx, lli_idx_parse, NULL, NULL, false},
+    {"idx", ".gz", "\\x1f\\x8b", is_gzip, lli_idx_gz_parse, NULL, NULL, false},
+    {"pickle", ".pt", "PK or \\x80", is_pickle, refuse_pickle, NULL, NULL, false},
+    {"hdf5", ".h5", "\\x89HDF", is_hdf5, refuse_hdf5, NULL, NULL, false},
+    {"png", ".png", "\\x89PNG", is_png, lli_png_parse, NULL, NULL, false},
+    {"csv", ".csv", "text", is_text, lli_csv_parse, NULL, NULL, false},
 };
 
 static bool has_extension(const char *path, const char *extension) {
@@ -109,11 +129,15 @@ static ll_status detect(const format **out, ll_context *ctx, const lli_file *fil
             promised = &formats[i];
     for (size_t i = 0; i < LLI_COUNT(formats); i++) {
         bool last = i + 1 == LLI_COUNT(formats);
-        if (!formats[i].detect(file->bytes, file->size) || (last && promised && promised != &formats[i]))
+        bool other = promised && promised != &formats[i];
+        if (!formats[i].detect(file->bytes, file->size) || (last && other) || (formats[i].named && (other || !promised)))
             continue;
         *out = &formats[i];
         return LL_OK;
     }
+    *out = promised;
+    if (promised && promised->named)
+        return LL_OK; /* its reader says what is wrong */
     if (promised)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: not a %s file, or truncated: it should begin with %s", path, promised->extension,
                         promised->start);

@@ -9,7 +9,7 @@
  * otherwise the last ':' whose left side exists is the border. Nothing need exist: then the whole is FILE. */
 ll_status lli_format_split(char **file, const char **name, ll_context *ctx, const char *where) LL_CHECK_RESULT;
 
-/* Arrays into a file; the format is the extension's: .npy .npz .safetensors .csv .idx (a device or pipe without one of them gets .npz).
+/* Arrays into a file; the format is the extension's: .npy .npz .safetensors .csv .idx .bin (a device or pipe without one of them gets .npz).
  * `specs`: names, types and shapes; data are not looked at. Copies what it needs. Row r of an array is the r-th slice along its first
  * axis; an array of rank 0 has one row. One thread at a time. Metadata go to .npz and .safetensors; the others cannot hold any. */
 ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const ll_named_array *specs, int64_t count, const ll_meta *meta,

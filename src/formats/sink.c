@@ -18,6 +18,7 @@ static const struct {
 } layouts[] = {
     {".npy", lli_sink_npy}, {".npz", lli_sink_npz}, {".safetensors", lli_sink_safetensors},
     {".csv", lli_sink_csv}, {".idx", lli_sink_idx}, {"-ubyte", lli_sink_idx},
+    {".bin", lli_sink_cifar},
 };
 
 static lli_sink_layout *by_extension(const char *path) {
@@ -137,7 +138,7 @@ ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const
     *out = NULL;
     if (!layout)
         return lli_fail(ctx, LL_ERR_USAGE,
-                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv or .idx", path);
+                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv .idx or .bin (CIFAR)", path);
     if (count < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: there is no array to write", path);
     LLI_TRY(lli_memory_new(ctx, &sink, 1, sizeof *sink));

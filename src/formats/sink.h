@@ -39,7 +39,7 @@ enum { LLI_SINK_SCRATCH = 1 << 16 };
 
 /* The layouts: write what precedes the rows and set the offsets. */
 typedef ll_status lli_sink_layout(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta, int64_t meta_count);
-lli_sink_layout lli_sink_npy, lli_sink_npz, lli_sink_safetensors, lli_sink_idx, lli_sink_csv;
+lli_sink_layout lli_sink_npy, lli_sink_npz, lli_sink_safetensors, lli_sink_idx, lli_sink_csv, lli_sink_cifar;
 
 enum { LLI_NPY_HEADER_MAX = 512 };
 ll_status lli_npy_writable(ll_context *ctx, const char *path, const lli_sink_array *a) LL_CHECK_RESULT; /* numpy has its type */

@@ -322,8 +322,8 @@ def test_refused_files():
     run("m.h5", status=4, words="HDF5 file is not read; expected one of .npy .npz .safetensors")
     open("x.npy", "wb").write(b"garbage text")
     run("x.npy", status=4, words="not a .npy file, or truncated: it should begin with \\x93NUMPY")
-    open("x.bin", "wb").write(bytes(range(200, 256)) + bytes(range(32)))
-    run("x.bin", status=4, words="its format is not known")
+    open("x.dat", "wb").write(bytes(range(200, 256)) + bytes(range(32)))
+    run("x.dat", status=4, words="its format is not known")
     open("x.txt", "wb").write(b"hello\nworld\n")
     run("x.txt", status=4, words='line 2, column 1: "world" is not a number')
     with open("x.npy", "wb") as f:
@@ -343,6 +343,29 @@ def test_content_decides():
     assert run("odd.csv") == "npz\na i64 3\n"
     open("numbers", "w").write("1\n2\n")
     assert run("numbers") == "csv\narray i64 2\n"
+
+
+def test_cifar_records():
+    """Written from npz as planes and as rasters, and read back; the records as numpy lays them out."""
+    planes, fine = random.integers(0, 256, (7, 3, 32, 32), dtype="u1"), random.integers(0, 10, 7)
+    record = np.hstack([fine.astype("u1")[:, None], planes.reshape(7, -1)])
+    for images in planes, planes.transpose(0, 2, 3, 1), planes.transpose(0, 2, 3, 1).reshape(7, 1024, 3):
+        np.savez("images.npz", images=images, labels=fine)
+        run("images.npz", "ten.bin")
+        assert open("ten.bin", "rb").read() == record.tobytes()
+    run("ten.bin", "ten.npz")
+    same(np.load("ten.npz")["images"], planes)
+    same(np.load("ten.npz")["labels"], fine.astype("u1"))
+    np.savez("images.npz", labels=fine + 90, images=planes, coarse_labels=fine + 10)
+    run("images.npz", "hundred.bin")
+    assert open("hundred.bin", "rb").read() == np.hstack([(fine + 10).astype("u1")[:, None], (fine + 90).astype("u1")[:, None], planes.reshape(7, -1)]).tobytes()
+    np.savez("images.npz", images=planes)
+    run("images.npz", "x.bin", status=2, words="a CIFAR file holds images")
+    np.savez("images.npz", images=planes, labels=fine[:6])
+    run("images.npz", "x.bin", status=2, words='7 rows of "images" but 6 of "labels"')
+    np.savez("images.npz", images=planes, labels=fine + 10)
+    run("images.npz", "x.bin", status=5, words='"labels" is 1')
+    assert not os.path.exists("x.bin")
 
 
 def test_pipe_as_input():

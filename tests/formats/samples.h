@@ -29,6 +29,14 @@ static const sample samples[] = {
     {"idx/u8.idx", lli_idx_parse, true},
     {"idx/f64.idx", lli_idx_parse, true},
     {"idx_gz/u8.idx.gz", lli_idx_gz_parse, true},
+    {"cifar/ten.bin", lli_cifar_parse, true},
+    {"cifar/hundred.bin", lli_cifar_parse, true},
+#ifdef LLI_WITH_PNG
+    {"png/rgb.png", lli_png_parse, true},
+    {"png/gray1.png", lli_png_parse, true},
+    {"png/rgba16.png", lli_png_parse, true},
+    {"png/palette.png", lli_png_parse, true},
+#endif
     {"csv/integers.csv", lli_csv_parse, false},
     {"csv/named.csv", lli_csv_parse, false},
 };

@@ -340,6 +340,132 @@ static void test_numbers_of_csv(void **state) {
     ll_context_free(ctx);
 }
 
+/* A CIFAR file of N records in a file of its own; label byte(s) from the index. */
+static const char *cifar_file(const char *name, int64_t N, int labels) {
+    const char *path = sample_temporary(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    for (int64_t i = 0; i < N; i++) {
+        if (labels == 2)
+            fputc((int)(i % 20), f);
+        fputc((int)(i % (labels == 2 ? 100 : 10)), f);
+        for (int k = 0; k < 3072; k++)
+            fputc((int)((i + k) % 256), f);
+    }
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static ll_array named(const ll_bundle *bundle, const char *name) {
+    int64_t i = ll_bundle_find(bundle, name);
+    assert_true(i >= 0);
+    return ll_bundle_array(bundle, i);
+}
+
+static void test_cifar(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    for (int labels = 1; labels <= 2; labels++) {
+        ll_bundle *bundle;
+        const char *path = cifar_file("some.bin", 23, labels);
+        CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, path));
+        assert_string_equal(ll_bundle_format(bundle), "cifar");
+        assert_int_equal(ll_bundle_count(bundle), labels + 1);
+        ll_array images = named(bundle, "images"), fine = named(bundle, "labels");
+        assert_true(images.rank == 4 && images.shape[0] == 23 && images.shape[1] == 3 && images.shape[2] == 32 && images.shape[3] == 32);
+        for (int64_t i = 0; i < 23; i++) {
+            assert_int_equal(((const uint8_t *)fine.data)[i], i % (labels == 2 ? 100 : 10));
+            for (int64_t k = 0; k < 3072; k++)
+                if (((const uint8_t *)images.data)[i * 3072 + k] != (i + k) % 256)
+                    fail_msg("image %d, byte %d", (int)i, (int)k);
+        }
+        if (labels == 2)
+            assert_int_equal(((const uint8_t *)named(bundle, "coarse_labels").data)[21], 1);
+        ll_bundle_free(bundle);
+        assert_int_equal(truncate(path, 23 * 3073 - 1), 0);
+        CHECK_FAILS(ctx, LL_ERR_FORMAT, "70678 bytes are no CIFAR file; expected a multiple of 3073", ll_bundle_read(&bundle, ctx, path));
+        unlink(path);
+    }
+    /* 3074 records of CIFAR-10 have the length of 3073 records of CIFAR-100: the labels tell. */
+    ll_bundle *bundle;
+    const char *path = cifar_file("both.bin", 3073, 2);
+    CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, path));
+    assert_int_equal(ll_bundle_count(bundle), 3);
+    ll_bundle_free(bundle);
+    path = cifar_file("both.bin", 3074, 1);
+    CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, path));
+    assert_int_equal(ll_bundle_count(bundle), 2);
+    ll_bundle_free(bundle);
+    unlink(path);
+    unsigned char record[3073] = {10};
+    CHECK_FAILS(ctx, LL_ERR_FORMAT, "record 0 has no label", parse(ctx, lli_cifar_parse, record, sizeof record));
+    ll_context_free(ctx);
+}
+
+/* .bin is CIFAR's only as long as the content is no better known format, and a CIFAR image may begin like another format. */
+static void test_cifar_by_name(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    ll_bundle *bundle;
+    unsigned char record[3073] = {0, 0, 8, 1};
+    const char *path = sample_temporary("dark.bin");
+    sample_write(path, record, sizeof record);
+    CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, path));
+    assert_string_equal(ll_bundle_format(bundle), "cifar");
+    ll_bundle_free(bundle);
+    size_t size;
+    unsigned char *bytes = sample_bytes(sample_path("npy/f4.npy"), &size);
+    sample_write(path, bytes, size);
+    CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, path));
+    assert_string_equal(ll_bundle_format(bundle), "npy");
+    ll_bundle_free(bundle);
+    free(bytes);
+    unlink(path);
+    ll_context_free(ctx);
+}
+
+#ifdef LLI_WITH_PNG
+static void test_png(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    static const uint8_t rgb[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23};
+    static const uint8_t grey[] = {255, 0, 255, 0, 0, 0, 0, 0, 0, 255, 0, 255, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255};
+    static const uint8_t colours[] = {1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3};
+    static const uint16_t wide[] = {0x0001, 0x0203, 0x0405, 0x0607, 0x0809, 0x0a0b, 0x0c0d, 0x0e0f};
+    static const struct {
+        const char *path;
+        ll_dtype dtype;
+        int rank;
+        int64_t shape[3];
+        const void *values;
+    } cases[] = {
+        {"png/rgb.png", LL_DTYPE_U8, 3, {2, 4, 3}, rgb},
+        {"png/gray1.png", LL_DTYPE_U8, 2, {3, 8}, grey},
+        {"png/palette.png", LL_DTYPE_U8, 3, {2, 2, 3}, colours},
+        {"png/rgba16.png", LL_DTYPE_U16, 3, {1, 2, 4}, wide},
+    };
+    for (size_t i = 0; i < LLI_COUNT(cases); i++) {
+        ll_bundle *bundle;
+        CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, sample_path(cases[i].path)));
+        assert_string_equal(ll_bundle_format(bundle), "png");
+        ll_array a = ll_bundle_array(bundle, 0);
+        assert_true(a.dtype == cases[i].dtype && a.rank == cases[i].rank);
+        for (int k = 0; k < a.rank; k++)
+            assert_int_equal(a.shape[k], cases[i].shape[k]);
+        assert_memory_equal(a.data, cases[i].values, (size_t)lli_array_count(&a) * ll_dtype_size(a.dtype));
+        ll_bundle_free(bundle);
+    }
+    size_t size;
+    unsigned char *bytes = sample_bytes(sample_path("png/rgb.png"), &size);
+    lli_bytes_put_big(bytes + 16, 1000000, 4); /* a width that the data cannot fill; its checksum made right */
+    lli_bytes_put_big(bytes + 20, 1000000, 4);
+    lli_bytes_put_big(bytes + 29, crc32(0, bytes + 12, 17), 4);
+    CHECK_FAILS(ctx, LL_ERR_FORMAT, "promises 1000000 x 1000000 pixels", parse(ctx, lli_png_parse, bytes, size));
+    free(bytes);
+    ll_context_free(ctx);
+}
+#endif
+
 static int leave(void **state) {
     (void)state;
     return rmdir(sample_temporary(""));
@@ -355,6 +481,11 @@ int main(void) {
         cmocka_unit_test(test_idx_headers),
         cmocka_unit_test(test_gzip_contents),
         cmocka_unit_test(test_csv_text),
+        cmocka_unit_test(test_cifar),
+        cmocka_unit_test(test_cifar_by_name),
+#ifdef LLI_WITH_PNG
+        cmocka_unit_test(test_png),
+#endif
         cmocka_unit_test(test_npz_directory),
         cmocka_unit_test(test_duplicate_names),
         cmocka_unit_test(test_numbers_of_csv),

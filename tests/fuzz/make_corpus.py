@@ -8,6 +8,7 @@ import json
 import pathlib
 import struct
 import zipfile
+import zlib
 
 import numpy as np
 
@@ -55,6 +56,17 @@ def idx(array, code):
     return bytes([0, 0, code, array.ndim]) + b"".join(struct.pack(">I", n) for n in array.shape) + array.astype(array.dtype.newbyteorder(">")).tobytes()
 
 
+def png(array, color, depth=8, palette=None):
+    """Rows without a filter, not interlaced. `array`: the packed bytes of each row."""
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    channels = {0: 1, 2: 3, 3: 1, 6: 4}[color]
+    width = array.shape[1] * 8 // (depth * channels)
+    data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in array))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, array.shape[0], depth, color, 0, 0, 0))
+            + (chunk(b"PLTE", palette) if palette else b"") + chunk(b"IDAT", data) + chunk(b"IEND", b""))
+
+
 numbers = np.arange(6).reshape(2, 3)
 put("npy/f4.npy", npy(numbers.astype("<f4")))
 put("npy/f8_big_fortran_v2.npy", npy(np.asfortranarray(numbers.astype(">f8")), (2, 0)))
@@ -72,3 +84,10 @@ put("idx/f64.idx", idx(np.arange(3, dtype="f8"), 0x0E))
 put("idx_gz/u8.idx.gz", gzip.compress(idx(np.arange(8, dtype="u1").reshape(2, 2, 2), 0x08), mtime=0))
 put("csv/integers.csv", b"1,2\n3,-4\n")
 put("csv/named.csv", b'label,p_0,p_1,"a ""b"""\r\n1,0.25,1e-3,nan\r\n0,.5,-2.5E+2,inf\r\n')
+pixels = (np.arange(3072) % 251).astype("u1").tobytes()
+put("cifar/ten.bin", b"\7" + pixels)
+put("cifar/hundred.bin", b"\x13\x63" + pixels)
+put("png/rgb.png", png(np.arange(24, dtype="u1").reshape(2, 12), 2))
+put("png/gray1.png", png(np.array([[0xA0], [0x50], [0xFF]], "u1"), 0, 1))
+put("png/rgba16.png", png(np.arange(16, dtype="u1").reshape(1, 16), 6, 16))
+put("png/palette.png", png(np.array([[0, 1], [1, 0]], "u1"), 3, 8, b"\1\2\3\4\5\6"))
