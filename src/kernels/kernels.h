@@ -110,6 +110,9 @@ typedef struct lli_kernels {
 
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;
+
+    const struct lli_conv_kernels *conv; /* conv.h */
+    const struct lli_norm_kernels *norm; /* norm.h */
 } lli_kernels;
 
 /* The level of this process: the best one the processor has, or what LASTLAYER_ISA asks for. NULL if that is unknown or not supported. */

@@ -145,4 +145,6 @@ const lli_kernels lli_kernels_ref = {
     .finish = lli_ref_finish,
     .adam = lli_ref_adam,
     .momentum = lli_ref_momentum,
+    .conv = &lli_ref_conv,
+    .norm = &lli_ref_norm,
 };

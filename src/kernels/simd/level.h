@@ -33,6 +33,8 @@ void LEVEL(tally)(lli_tally *t, const lli_members *m);
 void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double weight, int64_t g);
 
 extern const struct lli_large LEVEL(large);
+extern const struct lli_conv_kernels LEVEL(conv);
+extern const struct lli_norm_kernels LEVEL(norm);
 
 /* The arithmetic of a step on a tiny head, STEP_PAIR rows at a time: z repeats its last row up to a multiple of that.
  * g has K times as many floats. */

@@ -24,4 +24,6 @@ const lli_kernels LEVEL(kernels) = {
     .adam = LEVEL(adam),
     .momentum = LEVEL(momentum),
     .large = &LEVEL(large),
+    .conv = &LEVEL(conv),
+    .norm = &LEVEL(norm),
 };
