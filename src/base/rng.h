@@ -18,6 +18,7 @@ typedef enum lli_purpose {
     LLI_PURPOSE_NOISE,        /* sgld: step, index = parameter */
     LLI_PURPOSE_TRAIN_MASK,   /* dropout while training: step, row = slot in the batch */
     LLI_PURPOSE_PREDICT_MASK, /* dropout while predicting: step = pass, row = row */
+    LLI_PURPOSE_START,        /* a new network: step = layer, index = element of its kernel */
     LLI_PURPOSE_TEST = 255    /* test data */
 } lli_purpose;
 

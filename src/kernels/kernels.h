@@ -18,6 +18,7 @@
 #include "base/rng.h"
 #include "base/rows.h"
 #include "base/status.h"
+#include "kernels/gemm.h"
 #include "kernels/optimise.h"
 #include "kernels/tally.h"
 
@@ -107,6 +108,9 @@ typedef struct lli_kernels {
     /* One step of an optimiser on `count` parameters, their gradient and moments; an element's bits depend on that element alone. */
     void (*adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);
     void (*momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count);
+
+    /* The matrix product of networks, gemm.h. work has lli_gemm_floats. */
+    void (*gemm)(const lli_gemm *product, float *work);
 
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;

@@ -28,7 +28,7 @@ typedef struct lli_layer {
     bool place;       /* dropout: a place of MC-Dropout */
     int mask;         /* dropout: number of its mask */
     bool hidden;      /* not the last dense layer */
-    bool relu;        /* dense: ReLU is done on the way, since the ReLU follows */
+    bool fused;       /* of a layer and the ReLU behind it: the former does both */
     bool first;       /* nothing before it has parameters: nobody needs the gradient of its input */
     /* set by the network, then by kind->plan */
     lli_extent in, out;
@@ -54,6 +54,7 @@ typedef struct lli_run {
 
 struct lli_layer_kind {
     const char *name;
+    bool fuses;    /* does the ReLU that follows on the way, where layer->fused */
     bool in_place; /* forward may have y = x, backward dx = dy: then the network calls it so. Such a layer comes behind any other, so backward may
                       not count on what forward left in y, unless it can live with the change (ReLU can). */
     /* Fills out, parts (first = 0, only count and role) and tensors. LL_ERR_USAGE where the input does not suit. */
@@ -82,7 +83,10 @@ static inline float *lli_layer_scratch(const lli_run *run, int worker) {
     return run->scratch + worker * run->scratch_floats;
 }
 
-/* Uniform in +-limit: kernels at the start. Element i of the tensor has index i. */
-void lli_layer_uniform(float *out, int64_t count, float limit, lli_stream stream);
+/* Uniform in +-limit, for kernels at the start: number `index` of the stream, which is the element's place in its tensor. */
+static inline float lli_layer_uniform(int64_t index, float limit, lli_stream stream) {
+    uint32_t word = lli_rng_block(stream, (uint64_t)index / 4).lane[index % 4];
+    return limit * (float)((double)word * 0x1p-31 - 1);
+}
 
 #endif

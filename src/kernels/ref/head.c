@@ -147,4 +147,5 @@ const lli_kernels lli_kernels_ref = {
     .momentum = lli_ref_momentum,
     .conv = &lli_ref_conv,
     .norm = &lli_ref_norm,
+    .gemm = lli_ref_gemm,
 };

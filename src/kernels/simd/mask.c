@@ -4,8 +4,8 @@
 #include "kernels/simd/level.h"
 #include "kernels/simd/mask.h"
 
-/* out[j] = z[j] * scale where bit j is 0, else 0, for j < units; those from there to `width` (a multiple of W) are copied. `edge` is the scale
- * of the vector in which the units end: 1 behind them. */
+/* out[j] = z[j] * scale where bit j is 0, else 0, for j < units; those from there to `width` are copied. `edge` is the scale of the vector in
+ * which the units end: 1 behind them. */
 INLINE void apply(float *out, const float *z, const uint32_t *bits, int64_t units, int64_t width, vf scale, vf edge) {
     int64_t j = 0;
     for (; j + 32 <= units; j += 32) {
@@ -15,17 +15,22 @@ INLINE void apply(float *out, const float *z, const uint32_t *bits, int64_t unit
             store(out + j + v * W, (vf)((vi)(load(z + j + v * W) * scale) & ((word & 1 << (LANES(vi) + v * W)) == 0)));
     }
     if (j < units) {
-        vi word = (vi)(LANES(vu) * 0 + (bits[j / 32] & ((1u << (units - j)) - 1)));
+        const uint32_t last = bits[j / 32] & ((1u << (units - j)) - 1);
+        vi word = (vi)(LANES(vu) * 0 + last);
         UNROLL
         for (int v = 0; v < 32 / W; v++, j += W) {
-            if (j >= width)
+            if (j + W > width)
                 break;
             vf factor = j + W <= units ? scale : j < units ? edge : all(1);
             store(out + j, (vf)((vi)(load(z + j) * factor) & ((word & 1 << (LANES(vi) + v * W)) == 0)));
         }
+        for (; j < units; j++) /* the width is no multiple of W */
+            out[j] = last >> j % 32 & 1u ? 0 : z[j] * scale[0];
     }
-    for (; j < width; j += W)
+    for (; j + W <= width; j += W)
         store(out + j, load(z + j));
+    for (; j < width; j++)
+        out[j] = z[j];
 }
 
 /* Rows one after the other from z on, or where `rows` says; the first `columns` of them. */

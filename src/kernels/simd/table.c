@@ -23,6 +23,7 @@ const lli_kernels LEVEL(kernels) = {
     .finish = LEVEL(finish),
     .adam = LEVEL(adam),
     .momentum = LEVEL(momentum),
+    .gemm = LEVEL(gemm),
     .large = &LEVEL(large),
     .conv = &LEVEL(conv),
     .norm = &LEVEL(norm),

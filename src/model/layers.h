@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* The layer types there are, one file each. layers.c has the table. */
+#ifndef LLI_MODEL_LAYERS_H
+#define LLI_MODEL_LAYERS_H
+
+#include "model/layer.h"
+
+extern const lli_layer_kind lli_layer_dense;
+extern const lli_layer_kind lli_layer_relu;
+extern const lli_layer_kind lli_layer_dropout;
+
+#endif
