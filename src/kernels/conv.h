@@ -48,17 +48,22 @@ static inline int64_t lli_conv_chunk(const lli_conv_shape *s) {
     return images < 1 ? 1 : images;
 }
 
+/* Of the gradient of weights: sums of the bias, a chunk of dy, and a chunk of up to eight channels of x. */
+static inline int64_t lli_conv_scratch(const lli_conv_shape *s, int64_t n) {
+    int64_t images = lli_conv_chunk(s), pixels = (n < images ? n : images) * s->H * s->W;
+    return lli_conv_panels(s->out) * LLI_CONV_PANEL * (2 + pixels) + 8 * pixels + 16;
+}
+
 typedef struct lli_conv_kernels {
-    /* The images and panels given of y [.,H,W,out]; bias [out] or NULL; relu: max(0, .) is stored. zeros [in] are zero. Panel q lies at
+    /* The images and panels given of y [.,H,W,out]; bias [out] or NULL; relu: max(0, .) is stored, NaN stays NaN. zeros [in] are zero. Panel q lies at
      * weights + (q - panels.first) * 9 * in * 16. */
     void (*forward)(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
                     lli_range images, lli_range panels);
     /* Weights of the convolution that takes dy to dx: taps turned round, in and out exchanged. The panels given, of `in`, from flipped on. */
     void (*flip)(float *flipped, const float *weights, const lli_conv_shape *s, lli_range panels);
     /* dw [panels of out][9][channels.end - channels.first][16] = gradient of the weights of the channels given, over n images; db [out] that
-     * of the bias, or NULL. scratch has weight_floats. */
+     * of the bias, or NULL. scratch has lli_conv_scratch floats. */
     void (*weights)(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels);
-    int64_t (*weights_floats)(const lli_conv_shape *s, int64_t n);
 } lli_conv_kernels;
 
 #endif

@@ -167,7 +167,7 @@ static ll_status weight_task(ll_context *ctx, void *arg, int64_t task, int worke
     return LL_OK;
 }
 
-static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, const float *keep) {
+static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, float *keep) {
     (void)y;
     (void)keep;
     job j = {.run = run, .layer = layer, .out = dx, .x = x, .g = dy, .in = lli_extent_units(layer->in), .panels = panels_of(layer->units)};

@@ -62,7 +62,7 @@ static ll_status forward(const lli_run *run, const lli_layer *layer, float *y, c
     return apply(run, layer, y);
 }
 
-static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, const float *keep) {
+static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, float *keep) {
     (void)dy;
     (void)x;
     (void)y;

@@ -29,6 +29,7 @@ typedef struct lli_layer {
     int mask;         /* dropout: number of its mask */
     bool hidden;      /* not the last dense layer */
     bool fused;       /* of a layer and the ReLU behind it: the former does both */
+    bool gated;       /* of a ReLU and the layer behind it: the latter does the backward of both */
     bool first;       /* nothing before it has parameters: nobody needs the gradient of its input */
     /* set by the network, then by kind->plan */
     lli_extent in, out;
@@ -55,6 +56,7 @@ typedef struct lli_run {
 struct lli_layer_kind {
     const char *name;
     bool fuses;    /* does the ReLU that follows on the way, where layer->fused */
+    bool gates;    /* does the backward of the ReLU before it on the way, where layer->gated */
     bool in_place; /* forward may have y = x, backward dx = dy: then the network calls it so. Such a layer comes behind any other, so backward may
                       not count on what forward left in y, unless it can live with the change (ReLU can). */
     /* Fills out, parts (first = 0, only count and role) and tensors. LL_ERR_USAGE where the input does not suit. */
@@ -68,7 +70,7 @@ struct lli_layer_kind {
     /* y [n,out] of x [n,in]. Training where run->step; keep is NULL otherwise. */
     ll_status (*forward)(const lli_run *run, const lli_layer *layer, float *y, const float *x, float *keep);
     /* dx [n,in] of dy [n,out], NULL: not needed; then hands the gradient of its parameters to lli_layer_apply. dy may be changed. */
-    ll_status (*backward)(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, const float *keep);
+    ll_status (*backward)(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, float *keep);
 };
 
 /* NULL: there is no such type. */

@@ -8,5 +8,8 @@
 extern const lli_layer_kind lli_layer_dense;
 extern const lli_layer_kind lli_layer_relu;
 extern const lli_layer_kind lli_layer_dropout;
+extern const lli_layer_kind lli_layer_conv;
+extern const lli_layer_kind lli_layer_batchnorm;
+extern const lli_layer_kind lli_layer_maxpool;
 
 #endif

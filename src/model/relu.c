@@ -45,10 +45,12 @@ static ll_status forward(const lli_run *run, const lli_layer *layer, float *y, c
     return lli_pool_run(run->ctx, rectify, &j, (j.count + PIECE - 1) / PIECE);
 }
 
-static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, const float *keep) {
+static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, float *keep) {
     (void)dy;
     (void)x;
     (void)keep;
+    if (layer->gated)
+        return LL_OK;
     job j = {dx, y, run->n * lli_extent_units(layer->out)};
     return lli_pool_run(run->ctx, gate, &j, (j.count + PIECE - 1) / PIECE);
 }

@@ -123,6 +123,11 @@ static ll_status deep_head(builder *b, const char *options) {
     return head(b, 0);
 }
 
+/* Channels times the width: a multiple of 8, and at least that. */
+static int64_t scaled(int64_t channels, double width) {
+    return LLI_MAX(1, lround((double)channels * width / 8)) * 8;
+}
+
 /* VGG-16 for small images: each conv -> ReLU -> batch norm, max-pool after every group; the network's own dropout after each conv that no
  * max-pool follows; MC-Dropout after each max-pool and before each dense layer. */
 static ll_status vgg16(builder *b, const char *options) {
@@ -137,7 +142,7 @@ static ll_status vgg16(builder *b, const char *options) {
         return bad_text(b);
     for (size_t g = 0; g < LLI_COUNT(group); g++) {
         for (int c = 0; c < group[g].convs; c++) {
-            LLI_TRY(add(b, &(lli_layer){.units = LLI_MAX(1, lround((double)group[g].channels * width))}, "conv"));
+            LLI_TRY(add(b, &(lli_layer){.units = scaled(group[g].channels, width)}, "conv"));
             LLI_TRY(plain(b, "relu"));
             LLI_TRY(plain(b, "batchnorm"));
             if (c + 1 < group[g].convs)
@@ -146,7 +151,7 @@ static ll_status vgg16(builder *b, const char *options) {
         LLI_TRY(plain(b, "maxpool"));
         LLI_TRY(dropout(b, g + 1 < LLI_COUNT(group) ? 0 : 0.5, true));
     }
-    LLI_TRY(dense(b, LLI_MAX(1, lround(512 * width))));
+    LLI_TRY(dense(b, scaled(512, width)));
     LLI_TRY(plain(b, "relu"));
     LLI_TRY(plain(b, "batchnorm"));
     return head(b, 0.5);
@@ -157,7 +162,7 @@ static const struct {
     ll_status (*build)(builder *b, const char *options); /* options: what stands behind the colon */
 } families[] = {{"mlp", mlp}, {"head", deep_head}, {"vgg16", vgg16}};
 
-/* A ReLU goes with the layer before it where that one can do it; nobody asks for the gradient of what comes before the first parameters. */
+/* A ReLU goes with the layer before it where that one can do it, and its backward with the layer behind it; nobody asks for the gradient of what comes before the first parameters. */
 static void finish(lli_sequence *s) {
     bool parameters = false;
     for (int l = 0; l < s->count; l++) {
@@ -166,6 +171,8 @@ static void finish(lli_sequence *s) {
         parameters |= layer->parts > 0;
         if (l + 1 < s->count && layer->kind->fuses && strcmp(layer[1].kind->name, "relu") == 0)
             layer->fused = layer[1].fused = true;
+        if (l + 1 < s->count && layer[1].kind->gates && strcmp(layer->kind->name, "relu") == 0)
+            layer->gated = layer[1].gated = true;
     }
 }
 

@@ -60,7 +60,7 @@ static void run(problem *p, const lli_kernels *kernels, int64_t images, int64_t 
         for (int64_t i = 0; i < p->n; i += images)
             k->forward(p->dx, p->dy, flipped, NULL, false, p->zeros, &p->back, (lli_range){i, LLI_MIN(i + images, p->n)}, part);
     }
-    float *scratch = floats(k->weights_floats(s, p->n));
+    float *scratch = floats(lli_conv_scratch(s, p->n));
     for (int64_t i = 0; i < s->in; i += channels) {
         lli_conv_shape part = {s->H, s->W, LLI_MIN(channels, s->in - i), s->out};
         float *dw = floats(lli_conv_weights(&part));

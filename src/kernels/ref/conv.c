@@ -27,7 +27,7 @@ static void forward(float *y, const float *x, const float *weights, const float 
                     for (int64_t i = 0; from && i < s->in; i++)
                         sum += from[i] * weights[lli_conv_place(s, o, i, tap)];
                 }
-                y[(n * s->H * s->W + p) * s->out + o] = relu && !(sum > 0) ? 0 : sum;
+                y[(n * s->H * s->W + p) * s->out + o] = relu && sum < 0 ? 0 : sum;
             }
 }
 
@@ -37,12 +37,6 @@ static void flip(float *flipped, const float *weights, const lli_conv_shape *s, 
             for (int64_t o = 0; o < s->out; o++)
                 for (int64_t i = q * LLI_CONV_PANEL; i < (q + 1) * LLI_CONV_PANEL; i++)
                     *flipped++ = i < s->in ? weights[lli_conv_place(s, o, i, LLI_CONV_TAPS - 1 - tap)] : 0;
-}
-
-static int64_t weights_floats(const lli_conv_shape *s, int64_t n) {
-    (void)s;
-    (void)n;
-    return 0;
 }
 
 static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
@@ -68,7 +62,7 @@ static void weights(float *dw, float *db, float *scratch, const float *x, const 
     }
 }
 
-const lli_conv_kernels lli_ref_conv = {.forward = forward, .flip = flip, .weights = weights, .weights_floats = weights_floats};
+const lli_conv_kernels lli_ref_conv = {.forward = forward, .flip = flip, .weights = weights};
 
 static void back_sums(double *sums, const float *dy, const float *x, int64_t rows, int64_t C) {
     memset(sums, 0, (size_t)(2 * C) * sizeof *sums);

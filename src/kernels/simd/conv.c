@@ -71,7 +71,7 @@ INLINE void tile_rows(const job *j, float *const *y, const tap *taps, int count,
         for (int r = 0; r < rows; r++)
             UNROLL
             for (int v = 0; v < VECTORS; v++)
-                sum[r][v] = larger(sum[r][v], all(0));
+                sum[r][v] = larger(all(0), sum[r][v]);
     UNROLL
     for (int r = 0; r < rows; r++)
         if (j->width == PANEL)
@@ -303,11 +303,6 @@ static void weights_tile(float *dw, const chunk *c, const float *dy, const lli_c
     }
 }
 
-static int64_t weights_floats(const lli_conv_shape *s, int64_t n) {
-    int64_t pixels = LLI_MIN(n, lli_conv_chunk(s)) * s->H * s->W, panels = lli_conv_panels(s->out);
-    return 2 * panels * PANEL + panels * pixels * PANEL + (pixels * TILE + W + 15) / 16 * 16;
-}
-
 static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
     int64_t step = s->H * s->W, panels = lli_conv_panels(s->out), range = channels.end - channels.first, most = LLI_MIN(n, lli_conv_chunk(s));
     chunk c = {0, scratch + 2 * panels * PANEL, scratch + 2 * panels * PANEL + panels * most * step * PANEL, (double *)(void *)scratch};
@@ -330,4 +325,4 @@ static void weights(float *dw, float *db, float *scratch, const float *x, const 
             db[o] = (float)c.db[o];
 }
 
-const lli_conv_kernels LEVEL(conv) = {.forward = forward, .flip = flip, .weights = weights, .weights_floats = weights_floats};
+const lli_conv_kernels LEVEL(conv) = {.forward = forward, .flip = flip, .weights = weights};

@@ -2,7 +2,7 @@
 """The project's random numbers, written a second time in numpy: Philox4x32-10, bounded draws, Fisher-Yates, dropout masks."""
 import numpy as np
 
-SHUFFLE, RESAMPLE, NOISE, TRAIN_MASK, PREDICT_MASK = 1, 2, 3, 4, 5
+SHUFFLE, RESAMPLE, NOISE, TRAIN_MASK, PREDICT_MASK, TEST = 1, 2, 3, 4, 5, 255
 LOW = np.uint64(0xFFFFFFFF)
 
 
@@ -59,6 +59,23 @@ def keep_mask(rows, D, drop16, seed, purpose, member, step):
             for plane in range(16):
                 numbers[i, unit] |= (int(planes[plane, bit // 32]) >> (bit % 32) & 1) << (15 - plane)
     return np.where(numbers < drop16, 0.0, 65536 / (65536 - drop16))
+
+
+def layer_mask(n, D, drop16, seed, purpose, member, step, layer):
+    """The mask of rows 0 .. n-1 in one of a network's layers, [n,D], as above but without loops."""
+    span = 32 if D <= 32 else 64 if D <= 64 else (D + 127) // 128 * 128
+    groups = -(-n * span // 128)
+    index = (np.arange(groups)[:, None] * 16 + np.arange(16)).ravel().astype(np.uint64) | np.uint64(layer << 56)
+    words = blocks(seed, purpose, member, step, index).reshape(groups, 16, 4)
+    bits = (words[:, :, :, None] >> np.arange(32, dtype=np.uint64) & np.uint64(1)).reshape(groups, 16, 128).astype(np.int64)
+    numbers = (bits << (15 - np.arange(16))[None, :, None]).sum(1).ravel()[:n * span].reshape(n, span)[:, :D]
+    return np.where(numbers < drop16, 0.0, 65536 / (65536 - drop16))
+
+
+def uniform(stream, count):
+    """Test data, as check_uniform of tests/check.h."""
+    words = blocks(20260101, TEST, stream, 0, np.arange(-(-count // 4)))
+    return words.astype(np.float64).ravel()[:count] * 2.0**-32
 
 
 # Random123's known answers
