@@ -59,6 +59,7 @@ void ll_context_free(ll_context *ctx) {
 void lli_context_child(ll_context *child, const ll_context *parent) {
     child->shared = parent->shared;
     child->pool = NULL;
+    child->quiet = parent->quiet;
     child->message[0] = 0;
 }
 
@@ -92,7 +93,7 @@ ll_status lli_fail(ll_context *ctx, ll_status status, const char *format, ...) {
 
 void lli_log(ll_context *ctx, ll_log_level level, const char *format, ...) {
     struct lli_shared *shared = ctx->shared;
-    if (!shared->log)
+    if (!shared->log || ctx->quiet)
         return;
     char sentence[LLI_MESSAGE_MAX];
     va_list args;

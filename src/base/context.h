@@ -15,6 +15,7 @@ struct lli_shared; /* counters, lock and callbacks that a context and its childr
 struct ll_context {
     struct lli_shared *shared;
     struct lli_pool *pool; /* NULL in a child that has siblings: parallel work inside a task runs on that task's thread */
+    bool quiet; /* says nothing through the log */
     char message[LLI_MESSAGE_MAX];
 };
 

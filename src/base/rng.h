@@ -19,6 +19,7 @@ typedef enum lli_purpose {
     LLI_PURPOSE_TRAIN_MASK,   /* dropout while training: step, row = slot in the batch */
     LLI_PURPOSE_PREDICT_MASK, /* dropout while predicting: step = pass, row = row */
     LLI_PURPOSE_START,        /* a new network: step = layer, index = element of its kernel */
+    LLI_PURPOSE_SPLIT,        /* rows that choose and rows that report: step = 0, block = position */
     LLI_PURPOSE_TEST = 255    /* test data */
 } lli_purpose;
 

@@ -60,6 +60,13 @@ done:
     return status;
 }
 
+ll_ensemble lli_ensemble_prefix(const ll_ensemble *whole, int64_t S) {
+    ll_ensemble prefix = *whole;
+    prefix.plan.S = S;
+    prefix.plan.stored = LLI_MIN(S, whole->plan.stored);
+    return prefix;
+}
+
 int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan) {
     int tensors = plan->model->tensors;
     for (int i = 0; i < tensors; i++) {

@@ -44,6 +44,8 @@ struct ll_ensemble {
 
 /* Takes the plan over (also on failure) and allocates room for its members. */
 ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) LL_CHECK_RESULT;
+/* The first S members, as a view that lives as long as `whole`: what fitting S members gives, bit for bit. Not to be freed or written. */
+ll_ensemble lli_ensemble_prefix(const ll_ensemble *whole, int64_t S);
 /* From a file's arrays and metadata; takes the bundle over on success. */
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 

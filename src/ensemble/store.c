@@ -11,6 +11,8 @@ static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const f
         int64_t count = e->plan.model->tensor[i].count;
         memcpy(e->owned[i] + member * count, tensors[i], (size_t)count * sizeof(float));
     }
+    if (((lli_store_memory *)store)->saved)
+        ((lli_store_memory *)store)->saved[member] = true;
     return LL_OK;
 }
 
@@ -18,4 +20,5 @@ void lli_store_memory_init(lli_store_memory *store, ll_ensemble *ensemble) {
     static const lli_store_ops ops = {.save = save};
     store->store.ops = &ops;
     store->ensemble = ensemble;
+    store->saved = NULL;
 }

@@ -38,6 +38,7 @@ static inline bool lli_store_has(lli_store *store, int64_t member) {
 typedef struct lli_store_memory {
     lli_store store;
     ll_ensemble *ensemble;
+    bool *saved; /* [stored], the caller's: which members came; NULL = nobody asks */
 } lli_store_memory;
 
 void lli_store_memory_init(lli_store_memory *store, ll_ensemble *ensemble);

@@ -116,3 +116,15 @@ bool lli_file_is_device(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
+
+bool lli_file_exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+ll_status lli_folder_make(ll_context *ctx, const char *path) {
+    struct stat st;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return LL_OK;
+    return lli_fail(ctx, LL_ERR_WRITE, "the folder %s cannot be made: %s", path, strerror(errno));
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* All methods side by side on one split: every independent piece of every method is one task of one parallel run. */
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -11,7 +10,6 @@
 #include "metrics/evaluate.h"
 #include "pipeline/fit.h"
 #include "predict/predictions.h"
-#include "predict/predictor.h"
 #include "report/compare.h"
 
 enum { METHODS_MAX = 8 };
@@ -87,46 +85,10 @@ static ll_status run_task(ll_context *ctx, void *arg, int64_t task, int worker) 
     return status == LL_ERR_DIVERGED ? LL_OK : status; /* a finding, not a failure: the others go on */
 }
 
-/* The outcome of a stream, kept in memory. */
-static ll_status keep(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block) {
-    (void)ctx;
-    ll_predictions *p = arg;
-    memcpy(p->label + first, block->label, (size_t)n * sizeof *p->label);
-    memcpy(p->vote + first, block->vote, (size_t)n * sizeof *p->vote);
-    memcpy(p->sr_tail + first, block->sr_tail, (size_t)n * sizeof *p->sr_tail);
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        if (p->confidence[c])
-            memcpy(p->confidence[c] + first, block->confidence[c], (size_t)n * sizeof(double));
-    int64_t K = p->view.classes;
-    for (int64_t i = 0; i < n * K; i++)
-        p->probs[first * K + i] = (double)block->probs[i];
-    return LL_OK;
-}
-
-static ll_status predictions_room(ll_context *ctx, ll_predictions **out, const ll_ensemble *e, const ll_dataset *test) {
-    int64_t N = test->rows.N, K = e->plan.K;
-    LLI_TRY(lli_predictions_alloc(out, ctx, N, K));
-    ll_predictions *p = *out;
-    LLI_TRY(lli_memory_new(ctx, &p->vote, N, sizeof *p->vote));
-    LLI_TRY(lli_memory_new(ctx, &p->sr_tail, N, sizeof *p->sr_tail));
-    LLI_TRY(lli_memory_new(ctx, &p->probs, N * K, sizeof *p->probs));
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        if (e->plan.S > 1 || !ll_confidence_needs_members((ll_confidence)c)) {
-            LLI_TRY(lli_memory_new(ctx, &p->confidence[c], N, sizeof(double)));
-            p->view.confidence[c] = p->confidence[c];
-        }
-    p->view.vote = p->vote;
-    p->view.sr_tail = p->sr_tail;
-    p->view.truth = test->labels;
-    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){N, K});
-    return LL_OK;
-}
-
 static ll_status predict(ll_context *ctx, ll_predictions **out, const entry *e, const ll_dataset *data) {
     const lli_predict_request request = {.probs = true, .block = 256};
     lli_predict_totals totals = {0};
-    LLI_TRY(predictions_room(ctx, out, e->ensemble, data));
-    return lli_predict_stream(ctx, e->ensemble, data, &request, &totals, keep, *out);
+    return lli_predictions_collect(out, ctx, e->ensemble, data, &request, &totals);
 }
 
 static ll_status judge(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, const ll_dataset *out, double risk) {

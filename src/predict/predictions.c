@@ -31,7 +31,7 @@ done:
 void ll_predictions_free(ll_predictions *p) {
     if (!p)
         return;
-    void *blocks[] = {p->label, p->vote, p->truth, p->sr_tail, p->probs};
+    void *blocks[] = {p->label, p->vote, p->truth, p->sr_tail, p->probs, p->mean};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         lli_memory_free(blocks[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)

@@ -3,6 +3,7 @@
 #ifndef LLI_PREDICT_PREDICTOR_H
 #define LLI_PREDICT_PREDICTOR_H
 
+#include "base/meter.h"
 #include "base/rows.h"
 #include "data/dataset.h"
 #include "ensemble/ensemble.h"
@@ -25,6 +26,7 @@ typedef struct lli_predict_request {
     int64_t block;        /* rows per block, rounded up to whole tiles */
     const int64_t *rows;  /* [R] rising, whose members are kept; NULL = none */
     int64_t R;
+    lli_meter *meter;     /* counts rows; NULL = one of its own */
 } lli_predict_request;
 
 /* Results over all rows, owned by the caller. */

@@ -76,7 +76,7 @@ static ll_status run_block(ll_context *ctx, void *arg, int64_t task, int worker)
     ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, first, n, first + st->request->row_offset, true);
     if (status != LL_OK)
         return lli_fail(ctx, status, "interrupted");
-    lli_meter_add(ctx, &st->meter, n);
+    lli_meter_add(ctx, st->request->meter ? st->request->meter : &st->meter, n);
     return LL_OK;
 }
 

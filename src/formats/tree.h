@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON that was read. Asking for what is not there gives nothing (NULL, NaN), so that one check at the end is enough. */
+#ifndef LLI_FORMATS_TREE_H
+#define LLI_FORMATS_TREE_H
+
+#include "base/context.h"
+
+typedef struct json_t lli_tree;
+
+/* LL_ERR_FORMAT with the place in `name` (a file, or a file and a line) when the text is not JSON. */
+ll_status lli_tree_parse(lli_tree **out, ll_context *ctx, const char *text, size_t size, const char *name) LL_CHECK_RESULT;
+void lli_tree_free(lli_tree *tree); /* NULL is fine */
+
+const lli_tree *lli_tree_get(const lli_tree *object, const char *key); /* NULL if absent */
+int64_t lli_tree_count(const lli_tree *list);                          /* 0 for anything else */
+const lli_tree *lli_tree_at(const lli_tree *list, int64_t i);
+const char *lli_tree_text(const lli_tree *value);   /* NULL unless it is a text */
+double lli_tree_number(const lli_tree *value);      /* NaN unless it is a number */
+int64_t lli_tree_whole(const lli_tree *value);      /* -1 unless it is a whole number of at least 0 */
+bool lli_tree_true(const lli_tree *value);
+
+#endif
