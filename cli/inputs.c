@@ -116,6 +116,8 @@ ll_status inputs_find_parts(inputs_parts *parts, ll_context *ctx, const char *wh
     if (status != LL_OK)
         return status;
     find_array(parts->train, bundle, where, "features_train");
+    find_array(parts->val, bundle, where, "features_val");
+    find_array(parts->val_labels, bundle, where, "labels_val");
     find_array(parts->test, bundle, where, "features_test");
     find_array(parts->test_labels, bundle, where, "labels_test");
     find_array(parts->out, bundle, where, "features_out");

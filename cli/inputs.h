@@ -34,7 +34,7 @@ enum { INPUTS_WHERE = 4200 };
 /* What a file of lastlayer encode holds: FILE:NAME of its arrays, "" where one is missing. */
 typedef struct inputs_parts {
     bool whole; /* `where` names a file, not an array, and that file has a part for training or testing */
-    char train[INPUTS_WHERE], test[INPUTS_WHERE], test_labels[INPUTS_WHERE], out[INPUTS_WHERE];
+    char train[INPUTS_WHERE], val[INPUTS_WHERE], val_labels[INPUTS_WHERE], test[INPUTS_WHERE], test_labels[INPUTS_WHERE], out[INPUTS_WHERE];
     char head[INPUTS_WHERE], bias[INPUTS_WHERE];
 } inputs_parts;
 

@@ -16,6 +16,7 @@
  *  9 predict     ensemble x features -> label and confidences
  * 10 evaluate    predictions + labels -> metrics one can trust
  * 11 report      predictions -> one page to look at
+ * 12 search      grids of options -> a store of finished trials, and the best of them
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major and dense.
  *
@@ -489,6 +490,77 @@ LL_API const ll_option *ll_report_options_table(size_t *count);
 /* One self-contained HTML page, methods side by side; it asks the network for nothing. At most 16 inputs. */
 LL_API ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
                                  const ll_report_options *options) LL_CHECK_RESULT;
+
+/* ---- 12 search ----------------------------------------------------------------------------------------------------------- */
+
+/* The grid: lists of numbers or words with commas between them. After a slash stands what holds for one method only:
+ * samples "10,100,1000/bootstrap:10,100". Methods take from each list what they read; equal trials are one. NULL = the method's default. */
+typedef struct ll_search_options {
+    size_t struct_size;
+    const char *method, *samples, *lr /* also auto */, *batch_size, *epochs, *dropout;
+    double prior_precision; /* from here on as in ll_fit_options, the same for all trials */
+    uint64_t seed;          /* also of the split of the test rows, where no validation rows are given */
+    int64_t thin, burn_in;
+    double lr_t0, lr_power;
+    const char *shuffle;
+    const char *protocol;   /* "honest": validation rows choose, others report; "paper": the test set does both */
+    const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": of sr, std and hq; "auroc": largest AUROC of the three (paper only) */
+} ll_search_options;
+
+LL_API ll_search_options ll_search_options_default(void);
+LL_API const ll_option *ll_search_options_table(size_t *count);
+
+typedef struct ll_search_data {
+    const ll_dataset *train;
+    const ll_dataset *val;  /* unseen by the representation; NULL: half of the test rows choose, the other half reports, by the seed */
+    const ll_dataset *test;
+    const ll_dataset *out;  /* out-of-distribution rows, or NULL; they never choose in the honest protocol */
+    const ll_head *head;    /* theta*; NULL = the MAP */
+} ll_search_data;
+
+/* Runs what the store does not hold yet. Trials that differ in S only share one run, whose first members they are. Every finished trial
+ * is a line of STORE/runs.jsonl, flushed to disk: after a kill the same call goes on. A trial that diverges is finished too. Another
+ * process in the same store, and a store of other data, are refused. */
+LL_API ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options) LL_CHECK_RESULT;
+
+typedef enum ll_split {
+    LL_SPLIT_VAL,  /* the rows that choose in the honest protocol */
+    LL_SPLIT_TEST, /* the rows that report in it */
+    LL_SPLIT_ALL,  /* all rows of the test set: the same as TEST when validation rows were given */
+    LL_SPLIT_COUNT
+} ll_split;
+
+LL_API const char *ll_split_name(ll_split split); /* "val", "test", "all" */
+
+/* What is kept of an evaluation. NaN = undefined. */
+typedef struct ll_score {
+    int64_t n, errors;
+    double accuracy, nll, brier, ece, mce;
+    double aurc[LL_CONFIDENCE_COUNT];
+    double auroc[LL_CONFIDENCE_COUNT], aupr_in[LL_CONFIDENCE_COUNT], aupr_out[LL_CONFIDENCE_COUNT], fpr95[LL_CONFIDENCE_COUNT];
+} ll_score;
+
+typedef struct ll_trial {
+    const char *name, *run, *method;
+    int64_t samples, batch_size, epochs; /* 0 where the method does not read it */
+    double lr, dropout;                  /* likewise NaN */
+    bool diverged;                       /* then there are no scores */
+    double seconds;                      /* its share of the run, and its predictions */
+    ll_score score[LL_SPLIT_COUNT];
+} ll_trial;
+
+typedef struct ll_results ll_results; /* the finished trials of a store */
+
+/* A damaged line is told through the log, with its number, and passed over. */
+LL_API ll_status ll_results_read(ll_results **out, ll_context *ctx, const char *store) LL_CHECK_RESULT;
+LL_API void ll_results_free(ll_results *results);
+LL_API int64_t ll_results_count(const ll_results *results);
+LL_API const ll_trial *ll_results_trial(const ll_results *results, int64_t i); /* ordered by method and options */
+/* The trial that a protocol chooses by a rule (words as in ll_search_options), of one method or of all (NULL); -1 if there is none. */
+LL_API int64_t ll_results_best(const ll_results *results, const char *method, const char *protocol, const char *by);
+/* All trials, the best first, each method's best marked. */
+LL_API ll_status ll_results_text(char **out, ll_context *ctx, const ll_results *results, const char *protocol, const char *by,
+                                 ll_text_form form) LL_CHECK_RESULT;
 
 #ifdef __cplusplus
 }

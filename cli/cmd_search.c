@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer search: a grid of options, a store of finished trials, the sorted table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "inputs.h"
+#include "term.h"
+
+typedef struct search_args {
+    training_args training;
+    const char *val_features, *val_labels, *test_features, *test_labels, *out_features, *store;
+    bool show, json, csv, markdown;
+    int64_t threads;
+    ll_search_options options;
+} search_args;
+
+#define AT(member) offsetof(search_args, member)
+
+static const ll_option table[] = {
+    {.name = "val-features", .type = LL_OPTION_TEXT, .offset = AT(val_features), .arg = "FILE",
+     .standard = "half of the test rows, by the seed", .help = "rows that choose, unseen by the network that made the features"},
+    {.name = "val-labels", .type = LL_OPTION_TEXT, .offset = AT(val_labels), .arg = "FILE", .help = "their labels"},
+    {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE", .help = "rows that report: FILE or FILE:NAME"},
+    {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
+    {.name = "out-features", .type = LL_OPTION_TEXT, .offset = AT(out_features), .arg = "FILE",
+     .help = "out-of-distribution rows, for AUROC and AUPR"},
+    {.name = "store", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(store), .arg = "FOLDER",
+     .help = "where finished trials are kept; the same command goes on where it was stopped"},
+    {.name = "show", .type = LL_OPTION_FLAG, .offset = AT(show), .help = "only print what the store holds"},
+    {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print JSON"},
+    {.name = "csv", .type = LL_OPTION_FLAG, .offset = AT(csv), .help = "print CSV"},
+    {.name = "markdown", .type = LL_OPTION_FLAG, .offset = AT(markdown), .help = "print a Markdown table"},
+    {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
+     .help = "worker threads; the numbers do not depend on it"},
+};
+
+static void defaults(void *args) {
+    *(search_args *)args = (search_args){.training = training_defaults(), .options = ll_search_options_default()};
+}
+
+static size_t groups(option_group out[GROUPS_MAX]) {
+    out[0] = (option_group){.title = "Training data", .table = training_table, .count = training_count, .base = AT(training)};
+    out[1] = (option_group){.title = "Rows to judge by, and output", .table = table, .count = COUNT(table)};
+    out[2] = (option_group){.title = "Grid and choice", .base = AT(options)};
+    out[2].table = ll_search_options_table(&out[2].count);
+    return 3;
+}
+
+/* ---- inputs ---- */
+
+/* --features FILE, where FILE holds the parts of lastlayer encode, stands for all of them. What a flag names is not looked for. */
+static ll_status use_whole(search_args *args, inputs_parts *p, ll_context *ctx) {
+    ll_status status = inputs_find_parts(p, ctx, args->training.features);
+    if (status != LL_OK || !*p->train || !*p->test || args->test_features)
+        return status;
+    args->test_features = p->test;
+    if (!args->test_labels && *p->test_labels)
+        args->test_labels = p->test_labels;
+    if (!args->out_features && *p->out)
+        args->out_features = p->out;
+    if (!args->val_features && *p->val) {
+        args->val_features = p->val;
+        args->val_labels = *p->val_labels ? p->val_labels : NULL;
+    }
+    return LL_OK;
+}
+
+static ll_status check(const search_args *args) {
+    const char *example = "lastlayer search --features features.npy --labels labels.npy --test-features test_features.npy "
+                          "--test-labels test_labels.npy --store trials";
+    ll_status status = inputs_require("--store", args->store, example);
+    if (status == LL_OK && args->json + args->csv + args->markdown > 1)
+        status = complain(LL_ERR_USAGE, "--json, --csv and --markdown exclude each other");
+    if (status == LL_OK && !args->show)
+        status = inputs_require("--features", args->training.features, example);
+    if (status == LL_OK && args->val_labels && !args->val_features)
+        status = complain(LL_ERR_USAGE, "--val-labels belongs to --val-features, which is missing");
+    return status;
+}
+
+static ll_status read_rows(ll_dataset **out, ll_context *ctx, const char *what, const char *features, const char *labels, int64_t K) {
+    char found[INPUTS_WHERE];
+    *out = NULL;
+    if (!features)
+        return LL_OK;
+    ll_status status = labels ? LL_OK : inputs_find_labels(found, sizeof found, ctx, features);
+    if (status != LL_OK)
+        return status;
+    if (!labels && !*found)
+        return complain(LL_ERR_USAGE, "--%s-labels is missing", what);
+    if (!labels)
+        term_note("%s labels from %s", what, found);
+    return ll_dataset_read(out, ctx, features, labels ? labels : found, K);
+}
+
+typedef struct inputs {
+    ll_dataset *train, *val, *test, *out;
+    ll_head *head;
+} inputs;
+
+static ll_status read_inputs(inputs *in, ll_context *ctx, search_args *args, inputs_parts *p) {
+    ll_status status = use_whole(args, p, ctx);
+    if (status == LL_OK)
+        status = inputs_require("--test-features", args->test_features, "--test-features test_features.npy --test-labels test_labels.npy");
+    if (status == LL_OK)
+        status = training_read(&in->train, &in->head, ctx, &args->training);
+    int64_t K = status != LL_OK ? 0 : in->head ? ll_head_classes(in->head) : ll_dataset_classes(in->train);
+    if (status == LL_OK)
+        status = read_rows(&in->val, ctx, "val", args->val_features, args->val_labels, K);
+    if (status == LL_OK)
+        status = read_rows(&in->test, ctx, "test", args->test_features, args->test_labels, K);
+    if (status == LL_OK && args->out_features)
+        status = ll_dataset_read(&in->out, ctx, args->out_features, NULL, 0);
+    return status;
+}
+
+/* ---- the command ---- */
+
+static ll_status print(ll_context *ctx, const search_args *args) {
+    ll_results *results = NULL;
+    char *text = NULL;
+    ll_text_form form = args->json ? LL_TEXT_JSON : args->csv ? LL_TEXT_CSV : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN;
+    ll_status status = ll_results_read(&results, ctx, args->store);
+    if (status == LL_OK)
+        status = ll_results_text(&text, ctx, results, args->options.protocol, args->options.by, form);
+    if (status == LL_OK)
+        fputs(text, stdout);
+    ll_text_free(text);
+    ll_results_free(results);
+    return status;
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    (void)typed;
+    static inputs_parts room;
+    search_args args = *(const search_args *)arguments;
+    inputs in = {0};
+    ll_status status = check(&args);
+    if (status == LL_OK && !args.show) {
+        status = read_inputs(&in, ctx, &args, &room);
+        const ll_search_data data = {in.train, in.val, in.test, in.out, in.head};
+        if (status == LL_OK && !in.val && strcmp(args.options.protocol, "honest") == 0)
+            term_note("no validation rows: half of the test rows choose, by the seed, and the other half is reported");
+        if (status == LL_OK)
+            status = ll_search(ctx, args.store, &data, &args.options);
+    }
+    if (status == LL_OK)
+        status = print(ctx, &args);
+    ll_dataset_free(in.train);
+    ll_dataset_free(in.val);
+    ll_dataset_free(in.test);
+    ll_dataset_free(in.out);
+    ll_head_free(in.head);
+    return status;
+}
+
+static const char *const examples[] = {
+    "lastlayer search --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
+    "--lr 0.05,0.01 --samples 5,20 --epochs 5 --store trials",
+    "lastlayer search --features features.npy --labels labels.npy --head head.npz --test-features test_features.npy "
+    "--test-labels test_labels.npy --out-features out_features.npy --method point,sgd,sgld --lr auto,0.01 --samples 10 --store ood-trials",
+    "lastlayer search --store trials --show --protocol paper",
+    NULL,
+};
+
+const command cmd_search = {
+    .name = "search",
+    .summary = "a grid of options: every trial once, resumable, the best chosen on rows of its own",
+    .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--val-features FILE --val-labels FILE] [--head FILE]\n"
+             "[--out-features FILE] [LISTS] --store FOLDER\n"
+             "--store FOLDER --show [--protocol P] [--by RULE] [--json | --csv | --markdown]",
+    .detail = "Fits and evaluates every combination of the lists: --lr 0.1,0.01 --samples 10,100. What stands after a slash holds for one "
+              "method: --samples 10,100,1000/bootstrap:10,100. Trials that differ in --samples only share one run. A finished trial is kept "
+              "in the store at once, also one that diverged: after a kill the same command goes on. Trials are chosen on validation rows; "
+              "without them, half of the test rows choose and the other half is reported; --protocol paper chooses on the test rows, as the "
+              "paper did. A file that holds features_train, labels_train, features_test, labels_test (and features_val, labels_val, "
+              "features_out, W, b) may be given whole as --features.",
+    .examples = examples,
+    .args_size = sizeof(search_args),
+    .defaults = defaults,
+    .groups = groups,
+    .run = run,
+};

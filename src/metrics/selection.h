@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of many trials is the one to take. docs/math/selection.md */
+#ifndef LLI_METRICS_SELECTION_H
+#define LLI_METRICS_SELECTION_H
+
+#include "base/context.h"
+
+typedef enum lli_selection_rule {
+    LLI_SELECTION_AURC,    /* least AURC of sr and std: the paper's tables */
+    LLI_SELECTION_AURC_HQ, /* of sr, std and hq: its figures */
+    LLI_SELECTION_AUROC,   /* largest AUROC of sr, std and hq: its out-of-distribution tables */
+} lli_selection_rule;
+
+typedef struct lli_selection {
+    lli_selection_rule rule;
+    ll_split chooses, reports;
+} lli_selection;
+
+/* LL_ERR_USAGE for unknown words, and for rows that may not choose. NULL words = honest, aurc. */
+ll_status lli_selection_parse(lli_selection *out, ll_context *ctx, const char *protocol, const char *by) LL_CHECK_RESULT;
+
+double lli_selection_aurc(const ll_score *score, bool hq);           /* least of sr, std (and hq); NaN if none is defined */
+double lli_selection_largest(const double values[LL_CONFIDENCE_COUNT]); /* of sr, std, hq; NaN if none is defined */
+/* What is made least: the AURC, or minus the AUROC. Infinite where it is undefined, and for a trial that diverged. */
+double lli_selection_value(const lli_selection *selection, const ll_trial *trial);
+/* Index of the least value, the first of equal ones; of `method` only, NULL = all. -1 if there is none. */
+int64_t lli_selection_best(const lli_selection *selection, const ll_trial *trials, int64_t count, const char *method);
+
+#endif

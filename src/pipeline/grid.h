@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of options to trials. Trials that differ in S only are one run, whose first members they take. */
+#ifndef LLI_PIPELINE_GRID_H
+#define LLI_PIPELINE_GRID_H
+
+#include "data/dataset.h"
+
+typedef struct lli_run {
+    char *name;             /* "sgld-lr0.01-B32": also its folder */
+    ll_fit_options options; /* resolved; samples = the largest S */
+    int64_t *samples;       /* [trials] rising */
+    int64_t trials;
+} lli_run;
+
+typedef struct lli_grid {
+    lli_run *runs;
+    int64_t count, capacity;
+} lli_grid;
+
+/* Every run of the options on this training set. Words of the options stay borrowed. */
+ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options *options, const ll_dataset *train) LL_CHECK_RESULT;
+void lli_grid_release(lli_grid *grid);
+
+#endif

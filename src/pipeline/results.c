@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads runs.jsonl back, and asks the report room for the table. */
+#include "pipeline/results.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "formats/journal.h"
+#include "formats/tree.h"
+#include "metrics/score.h"
+#include "report/trials.h"
+
+/* ---- one line ---- */
+
+/* False where the field has no such shape. A null is an undefined number. */
+static bool read_number(double *out, const lli_tree *value) {
+    *out = lli_tree_number(value);
+    return value != NULL;
+}
+
+static bool read_score(ll_score *score, const lli_tree *tree) {
+    score->n = lli_tree_whole(lli_tree_get(tree, "n"));
+    score->errors = lli_tree_whole(lli_tree_get(tree, "errors"));
+    bool ok = score->n > 0 && score->errors >= 0 && score->errors <= score->n;
+    for (size_t f = 0; f < lli_score_field_count && ok; f++) {
+        const lli_score_field *field = &lli_score_fields[f];
+        const lli_tree *value = lli_tree_get(tree, field->key);
+        double values[LL_CONFIDENCE_COUNT];
+        for (ll_confidence c = 0; c < (field->by_confidence ? LL_CONFIDENCE_COUNT : 1) && ok; c++)
+            ok = read_number(&values[c], field->by_confidence ? lli_tree_get(value, ll_confidence_name(c)) : value);
+        memcpy((char *)score + field->offset, values, (field->by_confidence ? LL_CONFIDENCE_COUNT : 1) * sizeof *values);
+    }
+    return ok;
+}
+
+/* 0 where it is null, -1 where it is not a whole number. */
+static int64_t read_whole(const lli_tree *value) {
+    return value && isnan(lli_tree_number(value)) && !lli_tree_text(value) ? 0 : lli_tree_whole(value);
+}
+
+/* The texts stay in the tree. */
+static bool read_trial(ll_trial *t, const lli_tree *tree) {
+    *t = (ll_trial){.name = lli_tree_text(lli_tree_get(tree, "trial")),
+                    .run = lli_tree_text(lli_tree_get(tree, "run")),
+                    .method = lli_tree_text(lli_tree_get(tree, "method"))};
+    const char *status = lli_tree_text(lli_tree_get(tree, "status"));
+    if (!t->name || !t->run || !t->method || !status)
+        return false;
+    t->samples = read_whole(lli_tree_get(tree, "samples"));
+    t->batch_size = read_whole(lli_tree_get(tree, "batch_size"));
+    t->epochs = read_whole(lli_tree_get(tree, "epochs"));
+    bool ok = t->samples > 0 && t->batch_size >= 0 && t->epochs >= 0 && read_number(&t->lr, lli_tree_get(tree, "lr")) &&
+              read_number(&t->dropout, lli_tree_get(tree, "dropout")) && read_number(&t->seconds, lli_tree_get(tree, "seconds"));
+    t->diverged = strcmp(status, "diverged") == 0;
+    if (!ok || t->diverged)
+        return ok;
+    const lli_tree *all = lli_tree_get(tree, "all");
+    return strcmp(status, "ok") == 0 && read_score(&t->score[LL_SPLIT_VAL], lli_tree_get(tree, "val")) &&
+           read_score(&t->score[LL_SPLIT_TEST], lli_tree_get(tree, "test")) &&
+           read_score(&t->score[LL_SPLIT_ALL], all ? all : lli_tree_get(tree, "test"));
+}
+
+/* ---- all lines ---- */
+
+int64_t lli_results_find(const ll_results *r, const char *name) {
+    for (int64_t i = 0; i < r->count; i++)
+        if (strcmp(r->trials[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* By method in the order of the table, then by options, the largest lr first. */
+static int compare(const ll_trial *a, const ll_trial *b) {
+    const double keys[][2] = {{(double)a->batch_size, (double)b->batch_size},
+                              {(double)a->epochs, (double)b->epochs},
+                              {isnan(a->dropout) ? 0 : a->dropout, isnan(b->dropout) ? 0 : b->dropout},
+                              {isnan(b->lr) ? 0 : b->lr, isnan(a->lr) ? 0 : a->lr},
+                              {(double)a->samples, (double)b->samples}};
+    size_t ranks[2] = {0, 0};
+    const char *methods[2] = {a->method, b->method};
+    for (int i = 0; i < 2; i++)
+        while (ranks[i] < ll_method_count() && strcmp(ll_method_get(ranks[i]).name, methods[i]) != 0)
+            ranks[i]++;
+    if (ranks[0] != ranks[1])
+        return ranks[0] < ranks[1] ? -1 : 1;
+    for (size_t i = 0; i < LLI_COUNT(keys); i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+ll_status lli_results_add(ll_context *ctx, ll_results *r, const ll_trial *trial) {
+    if (r->count == r->capacity) {
+        int64_t capacity = LLI_MAX(64, 2 * r->capacity);
+        LLI_TRY(lli_memory_grow(ctx, &r->trials, r->capacity, capacity, sizeof *r->trials));
+        r->capacity = capacity;
+    }
+    ll_trial copy = *trial;
+    char *texts[3] = {NULL, NULL, NULL};
+    ll_status status;
+    LLI_DO(lli_memory_text(ctx, &texts[0], trial->name));
+    LLI_DO(lli_memory_text(ctx, &texts[1], trial->run));
+    LLI_DO(lli_memory_text(ctx, &texts[2], trial->method));
+    copy.name = texts[0];
+    copy.run = texts[1];
+    copy.method = texts[2];
+    int64_t at = r->count++;
+    for (; at > 0 && compare(&r->trials[at - 1], &copy) > 0; at--)
+        r->trials[at] = r->trials[at - 1];
+    r->trials[at] = copy;
+    return LL_OK;
+done:
+    for (int i = 0; i < 3; i++)
+        lli_memory_free(texts[i]);
+    return status;
+}
+
+/* A line that is no trial is told and passed over: its trial counts as not run. */
+static ll_status read_line(ll_context *ctx, ll_results *r, const char *path, int64_t number, const char *line, size_t size) {
+    lli_text place;
+    lli_tree *tree = NULL;
+    ll_trial trial;
+    ll_status status = LL_OK;
+    lli_text_init(&place, ctx);
+    lli_text_add(&place, "%s, line %" PRId64, path, number);
+    LLI_DO(place.status);
+    ll_context quiet;
+    lli_context_child(&quiet, ctx);
+    if (lli_tree_parse(&tree, &quiet, line, size, place.data) != LL_OK) {
+        lli_log(ctx, LL_LOG_WARNING, "%s; the line is passed over", quiet.message);
+    } else if (!read_trial(&trial, tree)) {
+        lli_log(ctx, LL_LOG_WARNING, "%s: not a finished trial; the line is passed over", place.data);
+    } else if (lli_results_find(r, trial.name) < 0) {
+        LLI_DO(lli_results_add(ctx, r, &trial));
+    }
+done:
+    lli_tree_free(tree);
+    lli_text_release(&place);
+    return status;
+}
+
+ll_status ll_results_read(ll_results **out, ll_context *ctx, const char *store) {
+    *out = NULL;
+    ll_results *r = NULL;
+    char *lines = NULL;
+    lli_text path;
+    ll_status status;
+    lli_text_init(&path, ctx);
+    lli_text_add(&path, "%s/runs.jsonl", store);
+    LLI_DO(path.status);
+    LLI_DO(lli_memory_new(ctx, &r, 1, sizeof *r));
+    int64_t size, number = 1;
+    LLI_DO(lli_journal_read(&lines, &size, ctx, path.data));
+    for (const char *p = lines, *end = lines + size, *next; p < end; p = next, number++) {
+        next = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
+        LLI_DO(read_line(ctx, r, path.data, number, p, (size_t)(next - p)));
+    }
+    *out = r;
+    r = NULL;
+done:
+    ll_results_free(r);
+    lli_memory_free(lines);
+    lli_text_release(&path);
+    return status;
+}
+
+void ll_results_free(ll_results *r) {
+    for (int64_t i = 0; r && i < r->count; i++) {
+        lli_memory_free((void *)(uintptr_t)r->trials[i].name);
+        lli_memory_free((void *)(uintptr_t)r->trials[i].run);
+        lli_memory_free((void *)(uintptr_t)r->trials[i].method);
+    }
+    if (r)
+        lli_memory_free(r->trials);
+    lli_memory_free(r);
+}
+
+int64_t ll_results_count(const ll_results *r) {
+    return r->count;
+}
+
+const ll_trial *ll_results_trial(const ll_results *r, int64_t i) {
+    return i >= 0 && i < r->count ? &r->trials[i] : NULL;
+}
+
+int64_t ll_results_best(const ll_results *r, const char *method, const char *protocol, const char *by) {
+    ll_context words = {0}; /* only for the sentence, which nobody reads */
+    lli_selection selection;
+    return lli_selection_parse(&selection, &words, protocol, by) == LL_OK ? lli_selection_best(&selection, r->trials, r->count, method) : -1;
+}
+
+ll_status ll_results_text(char **out, ll_context *ctx, const ll_results *r, const char *protocol, const char *by, ll_text_form form) {
+    *out = NULL;
+    lli_selection selection;
+    LLI_TRY(lli_selection_parse(&selection, ctx, protocol, by));
+    return lli_trials_text(out, ctx, r->trials, r->count, &selection, form);
+}
