@@ -31,7 +31,7 @@ INLINE void exp_each(vf *x, const int count) {
     UNROLL
     for (int i = 0; i < count; i++) {
         vf p = fma_f(q[i], r[i] * r[i], r[i]) + 1.0f;
-        x[i] = (vf)(((vi)p + ((vi)shifted[i] << 23)) & ~(x[i] < all(-87.0f))); /* p 2^n: n goes straight into the exponent */
+        x[i] = (vf)(((vu)p + ((vu)shifted[i] << 23)) & ~(vu)(x[i] < all(-87.0f))); /* p 2^n: n goes straight into the exponent */
     }
 }
 
@@ -68,7 +68,7 @@ INLINE void exp_odds(vf *out, const vf *x, const int count) {
             q[i] = fma_f(q[i], r[i], all(coefficient[c]));
     UNROLL
     for (int i = 0; i < count; i++)
-        out[i] = (vf)((vi)q[i] + ((vi)shifted[i] << 23));
+        out[i] = (vf)((vu)q[i] + ((vu)shifted[i] << 23));
 }
 
 /* log(1 + f) = 2 artanh s, s = f / (2 + f): for f in [sqrt 1/2 - 1, sqrt 2 - 1], s^2 < .0295 and five terms leave 2e-9.
