@@ -101,11 +101,13 @@ lli_verdict lli_moments_verdict(const lli_moments *m) {
     v.spread = sqrt(fmax(m->square[label] / S - m->shift[label] / S * (m->shift[label] / S), 0));
     v.mixed = entropy_of_mean(m, label);
     v.member_entropy = m->entropy / S;
+    int64_t vote_entropy = 0;
     for (int64_t k = 0; k < m->K; k++) {
         double q = m->votes[k] / S;
-        v.vote_entropy -= q > 0 ? q * log(q) : 0;
+        vote_entropy += lli_verdict_vote_piece(q);
         v.vote = q > m->votes[v.vote] / S ? k : v.vote;
         v.second = k != label ? fmax(v.second, lli_moments_mean(m, k)) : v.second;
     }
+    v.vote_entropy = (double)vote_entropy * LLI_VERDICT_UNIT;
     return v;
 }

@@ -113,14 +113,16 @@ static void votes(lli_verdict *v, const lli_tally *t, int64_t i) {
     if (t->votes[lli_tally_place(i, first, t->K)] == 0)
         return;
     double most = 0;
+    int64_t entropy = 0;
     for (int64_t k = 0; k < t->K; k++) {
         double share = (t->votes[lli_tally_place(i, k, t->K)] + (k == first ? t->weight : 0)) / t->weight;
         if (share > most) {
             most = share;
             v->vote = k;
         }
-        v->vote_entropy -= share > 0 ? share * log(share) : 0;
+        entropy += lli_verdict_vote_piece(share);
     }
+    v->vote_entropy = (double)entropy * LLI_VERDICT_UNIT;
 }
 
 lli_verdict lli_tally_verdict(const lli_tally *t, int64_t i) {

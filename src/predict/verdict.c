@@ -4,6 +4,10 @@
 
 #include <math.h>
 
+int64_t lli_verdict_vote_piece(double share) {
+    return share > 0 ? llrint(-share * log(share) / LLI_VERDICT_UNIT) : 0;
+}
+
 static double confidence(const lli_verdict *v, ll_confidence c) {
     if (v->members == 1 && ll_confidence_needs_members(c))
         return NAN;

@@ -17,6 +17,11 @@ typedef struct lli_verdict {
     double vote_entropy;   /* H(q_hat) */
 } lli_verdict;
 
+/* -q ln q of a share of the votes, in multiples of LLI_VERDICT_UNIT. Integers add up to the same in any order: rows whose votes have the same
+ * counts, on whatever classes, have the same entropy to the last bit, and tie. */
+#define LLI_VERDICT_UNIT 0x1p-54
+int64_t lli_verdict_vote_piece(double share);
+
 /* Fills row `at` of the arrays of `out` that are not NULL; probs and the members' own are not part of a verdict. */
 void lli_verdict_write(ll_prediction *out, int64_t at, const lli_verdict *v);
 

@@ -197,6 +197,80 @@ static void test_tied_votes(void **state) {
     ll_context_free(ctx);
 }
 
+/* ---- votes: the same counts on other classes tie ---- */
+
+enum { CELLS = 400, VOTERS = 100, PARTIES = 10 };
+
+/* The counts of the votes for a row, falling, as text. */
+static int by_count(const void *a, const void *b) {
+    return *(const int *)b - *(const int *)a;
+}
+
+static int by_counts(const void *a, const void *b) {
+    return memcmp(a, b, PARTIES * sizeof(int));
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void check_votes(const double *hq, const int (*counts)[PARTIES]) {
+    int(*sorted)[PARTIES] = problem_room(CELLS, sizeof *sorted), kinds = 1, values = 1;
+    double *h = problem_room(CELLS, sizeof *h);
+    memcpy(sorted, counts, CELLS * sizeof *sorted);
+    memcpy(h, hq, CELLS * sizeof *h);
+    qsort(sorted, CELLS, sizeof *sorted, by_counts);
+    qsort(h, CELLS, sizeof *h, by_value);
+    for (int i = 1; i < CELLS; i++) {
+        kinds += by_counts(sorted[i - 1], sorted[i]) != 0;
+        values += h[i - 1] != h[i];
+    }
+    assert_in_range(kinds, CELLS / 10, CELLS * 2 / 3);
+    assert_int_equal(values, kinds);
+    free(sorted);
+    free(h);
+}
+
+/* Row i is 1 at feature i, so that weight [m,k,i] is the logit: member m votes for a class of our choice. The same votes as probabilities. */
+static void test_equal_votes(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    ll_ensemble *e = plain_ensemble(ctx, VOTERS, PARTIES, CELLS, 1, NULL, 0);
+    float *z = problem_room(CELLS * CELLS, sizeof *z), *probs = problem_room(VOTERS * CELLS * PARTIES, sizeof *probs);
+    int(*counts)[PARTIES] = problem_room(CELLS, sizeof *counts);
+    memset(e->owned[0], 0, VOTERS * PARTIES * CELLS * sizeof(float));
+    memset(e->owned[1], 0, VOTERS * PARTIES * sizeof(float));
+    for (int64_t i = 0; i < CELLS; i++) {
+        int64_t shift = (int64_t)(check_uniform(41, i) * PARTIES), spread = 2 + i % 3;
+        z[i * CELLS + i] = 1;
+        for (int64_t m = 0; m < VOTERS; m++) {
+            double u = check_uniform(42, i * VOTERS + m);
+            int64_t k = (shift + (u < 0.9 ? 0 : 1 + (int64_t)((u - 0.9) * 10 * (double)spread))) % PARTIES;
+            e->owned[0][(m * PARTIES + k) * CELLS + i] = 1;
+            probs[(m * CELLS + i) * PARTIES + k] = 1;
+            counts[i][k]++;
+        }
+        qsort(counts[i], PARTIES, sizeof(int), by_count);
+    }
+    ll_prediction out = answers_new(CELLS, PARTIES, VOTERS, NULL);
+    ll_predictor *predictor;
+    CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
+    CHECK_OK(ctx, ll_predictor_run(&out, predictor, z, CELLS, 0));
+    check_votes(out.confidence[LL_CONFIDENCE_HQ], counts);
+    ll_predictions *p;
+    CHECK_OK(ctx, ll_predictions_new(&p, ctx, ll_array_view(probs, LL_DTYPE_F32, 3, (int64_t[]){VOTERS, CELLS, PARTIES}), false, NULL));
+    check_votes(ll_predictions_view(p).confidence[LL_CONFIDENCE_HQ], counts);
+    ll_predictions_free(p);
+    ll_predictor_free(predictor);
+    ll_ensemble_free(e);
+    answers_free(&out);
+    free(z);
+    free(probs);
+    free(counts);
+    ll_context_free(ctx);
+}
+
 /* ---- saturated: a quarter of the rows has sr = 1.0f ---- */
 
 typedef struct point {
@@ -300,8 +374,9 @@ static void test_saturated_logits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),    cmocka_unit_test(test_one_member),       cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_tied_votes),       cmocka_unit_test(test_saturated), cmocka_unit_test(test_saturated_logits),
+        cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),     cmocka_unit_test(test_one_member),
+        cmocka_unit_test(test_ties),             cmocka_unit_test(test_tied_votes),  cmocka_unit_test(test_equal_votes),
+        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_saturated_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
