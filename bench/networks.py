@@ -14,9 +14,9 @@ import time
 
 # name, network and input, batch, command, what is counted
 CELLS = [
-    ("VGG-16, forward and backward, batch 128", ["vgg16", 32, 32, 3, 10], 128, "train", 2, "steps"),
-    ("VGG-16, encode", ["vgg16", 32, 32, 3, 10], 128, "encode", 512, "images"),
-    ("VGG-16 of a quarter width, forward and backward, batch 128", ["vgg16:width=0.25", 32, 32, 3, 10], 128, "train", 8, "steps"),
+    ("VGG-16, forward and backward, batch 128", ["vgg16", 32, 32, 3, 10], 128, "train", 1, "steps"),
+    ("VGG-16, encode", ["vgg16", 32, 32, 3, 10], 128, "encode", 256, "images"),
+    ("VGG-16 of a quarter width, forward and backward, batch 128", ["vgg16:width=0.25", 32, 32, 3, 10], 128, "train", 4, "steps"),
     ("784-512-20-10, forward and backward, batch 32", ["mlp:512,20", 28, 28, 1, 10], 32, "train", 500, "steps"),
 ]
 
