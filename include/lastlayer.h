@@ -203,6 +203,30 @@ LL_API int64_t ll_dataset_features(const ll_dataset *data); /* D */
 LL_API int64_t ll_dataset_classes(const ll_dataset *data);  /* K, 0 without labels */
 LL_API const int32_t *ll_dataset_labels(const ll_dataset *data); /* [N] or NULL */
 
+/* Images: bytes [N,H,W,C] with 1 (grey) or 3 channels, for networks. A network reads x = (byte - shift) * scale: 0 and 1/255 for grey; for
+ * colour the mean and 1/(std + 1e-7) over all pixels and channels of the training images of all classes. */
+typedef struct ll_images ll_images;
+
+typedef enum ll_images_part { LL_IMAGES_TRAIN, LL_IMAGES_TEST, LL_IMAGES_OUT } ll_images_part;
+
+typedef struct ll_images_options {
+    size_t struct_size;
+    const char *classes;  /* which to keep: "all", "first:n", "last:n", "random:n", or a list of class numbers "0,3,4" */
+    uint64_t seed;        /* of random:n */
+    double shift, scale;  /* as a network file says; scale 0 = from the training images */
+    const char *out_data; /* another source whose test images are the part out; NULL = test images of the classes left out */
+} ll_images_options;
+
+LL_API ll_images_options ll_images_options_default(void);
+LL_API const ll_option *ll_images_options_table(size_t *count);
+/* `data`: mnist, fashion, cifar10 or cifar100, whose files lie in $LASTLAYER_DATA/NAME or data/NAME (tools/get-data puts them there); a
+ * folder with files of their names; or one file: x_train, y_train, x_test, y_test, or just images (and labels), which are its part test.
+ * The classes kept become labels 0, 1, 2, ... */
+LL_API ll_status ll_images_read(ll_images **out, ll_context *ctx, const char *data, const ll_images_options *options) LL_CHECK_RESULT;
+LL_API void ll_images_free(ll_images *images);
+LL_API const ll_dataset *ll_images_dataset(const ll_images *images, ll_images_part part); /* borrowed; NULL if there is none */
+LL_API const int32_t *ll_images_classes(const ll_images *images, int64_t *count); /* [K] original class numbers, in label order */
+
 /* ---- 6 head -------------------------------------------------------------------------------------------------------------- */
 
 /* theta = (W [K,D], b [K]) of p(k|z) = softmax(W z + b)_k. */

@@ -101,7 +101,7 @@ ll_status lli_dataset_labels(ll_context *ctx, int32_t **out, int64_t *largest, c
     return LL_OK;
 }
 
-static ll_status take_labels(ll_context *ctx, ll_dataset *data, const char *name, ll_array labels, int64_t classes) {
+ll_status lli_dataset_take_labels(ll_context *ctx, ll_dataset *data, const char *name, ll_array labels, int64_t classes) {
     int64_t largest;
     LLI_TRY(lli_dataset_labels(ctx, &data->labels, &largest, name, labels, data->rows.N, classes));
     data->K_given = classes > 0;
@@ -114,6 +114,14 @@ static ll_status take_labels(ll_context *ctx, ll_dataset *data, const char *name
     lli_hash_add(&hash, labels.data, (size_t)data->rows.N * ll_dtype_size(labels.dtype));
     lli_hash_text(&hash, data->labels_hash);
     return LL_OK;
+}
+
+void lli_dataset_drop_labels(ll_dataset *data) {
+    lli_memory_free(data->labels);
+    data->labels = NULL;
+    data->K = 0;
+    data->K_given = data->one_class = false;
+    data->labels_hash[0] = 0;
 }
 
 ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes) {
@@ -130,7 +138,7 @@ ll_status lli_dataset_make(ll_dataset **out, ll_context *ctx, ll_array features,
     ll_status status;
     LLI_DO(take_features(ctx, data, features_name, features));
     if (labels)
-        LLI_DO(take_labels(ctx, data, labels_name, *labels, classes));
+        LLI_DO(lli_dataset_take_labels(ctx, data, labels_name, *labels, classes));
     *out = data;
     data = NULL;
 done:
@@ -143,6 +151,7 @@ void ll_dataset_free(ll_dataset *data) {
         return;
     lli_memory_free(data->labels);
     lli_memory_free(data->converted);
+    lli_memory_free(data->block);
     ll_bundle_free(data->held[0]);
     ll_bundle_free(data->held[1]);
     lli_memory_free(data);

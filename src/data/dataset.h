@@ -17,11 +17,17 @@ struct ll_dataset {
     double mean_square;   /* mean over rows of |z|^2 */
     char features_hash[LLI_HASH_TEXT], labels_hash[LLI_HASH_TEXT]; /* of the arrays as given */
     ll_bundle *held[2];   /* files that the views point into; owned */
+    void *block;          /* memory that the rows lie in when they are a copy; owned */
 };
 
 /* As ll_dataset_new; the names (of files) begin the sentences about each array. */
 ll_status lli_dataset_make(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes, const char *features_name,
                            const char *labels_name) LL_CHECK_RESULT;
+
+/* Checks labels and takes them over as int32; K as in ll_dataset_new. */
+ll_status lli_dataset_take_labels(ll_context *ctx, ll_dataset *data, const char *name, ll_array labels, int64_t classes) LL_CHECK_RESULT;
+
+void lli_dataset_drop_labels(ll_dataset *data);
 
 /* Refuses what no method can learn from: no labels, one class, K above N that nobody asked for. `head_given`: K comes from a head. */
 ll_status lli_dataset_check_trainable(ll_context *ctx, const ll_dataset *data, bool head_given) LL_CHECK_RESULT;

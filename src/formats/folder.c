@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking for files in folders. Reads none of them. */
+#include "formats/folder.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+bool lli_folder_is(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+const char *lli_folder_data(void) {
+    const char *folder = getenv("LASTLAYER_DATA");
+    return folder && folder[0] ? folder : "data";
+}
+
+ll_status lli_folder_find(char **out, ll_context *ctx, const char *folder, const char *name) {
+    static const char *const endings[] = {"", ".gz"};
+    struct stat st;
+    *out = NULL;
+    for (size_t i = 0; i < LLI_COUNT(endings); i++) {
+        lli_text path;
+        lli_text_init(&path, ctx);
+        lli_text_add(&path, "%s/%s%s", folder, name, endings[i]);
+        LLI_TRY(lli_text_take(&path, out));
+        if (stat(*out, &st) == 0 && !S_ISDIR(st.st_mode))
+            return LL_OK;
+        lli_memory_free(*out);
+        *out = NULL;
+    }
+    return LL_OK;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Folders of data files: which of them are there. */
+#ifndef LLI_FORMATS_FOLDER_H
+#define LLI_FORMATS_FOLDER_H
+
+#include "base/context.h"
+
+bool lli_folder_is(const char *path);
+/* FOLDER/NAME, or FOLDER/NAME.gz, whichever is a file; NULL if neither is. To free. */
+ll_status lli_folder_find(char **out, ll_context *ctx, const char *folder, const char *name) LL_CHECK_RESULT;
+const char *lli_folder_data(void); /* where named data lie: $LASTLAYER_DATA, else "data" */
+
+#endif

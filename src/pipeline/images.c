@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Images for networks: read, scaled, cut down to some classes. */
+#include "data/images.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/classes.h"
+#include "pipeline/source.h"
+
+static const ll_option table[] = {
+    {.name = "classes", .type = LL_OPTION_TEXT, .offset = offsetof(ll_images_options, classes), .arg = "WHICH", .standard = "all",
+     .help = "classes to keep: all, first:n, last:n, random:n (by --seed) or a list 0,3,4; test images of the others are out of distribution"},
+    {.name = "out-data", .type = LL_OPTION_TEXT, .offset = offsetof(ll_images_options, out_data), .arg = "DATA",
+     .help = "take the images out of distribution from here instead: a name, a folder or a file, of the same shape"},
+};
+
+ll_images_options ll_images_options_default(void) {
+    return (ll_images_options){.struct_size = sizeof(ll_images_options), .classes = "all"};
+}
+
+const ll_option *ll_images_options_table(size_t *count) {
+    *count = LLI_COUNT(table);
+    return table;
+}
+
+static ll_status check_scale(ll_context *ctx, const ll_images_options *options) {
+    if (isfinite(options->shift) && isfinite(options->scale) && options->scale >= 0)
+        return LL_OK;
+    return lli_fail(ctx, LL_ERR_USAGE, "shift %g and scale %g of images are impossible; expected finite numbers, scale > 0, or 0 for automatic", options->shift,
+                    options->scale);
+}
+
+/* Every class under its own number. */
+static bool is_all(const ll_images *images, int64_t K) {
+    bool all = images->K == K;
+    for (int64_t i = 0; i < K && all; i++)
+        all = images->classes[i] == i;
+    return all;
+}
+
+/* Leaves the classes kept in train and test; the others of the test part become *out. All three are sealed. */
+static ll_status divide(ll_images *images, ll_context *ctx, lli_source *source, double shift, double scale) {
+    ll_dataset **from[] = {&source->train, &source->test}, **to[] = {&images->train, &images->test};
+    const ll_dataset *labelled = source->train ? source->train : source->test;
+    bool all = !labelled->labels || is_all(images, labelled->K);
+    for (int i = 0; i < 2; i++) {
+        ll_dataset *part = *from[i];
+        if (part && (all || !part->labels)) {
+            LLI_TRY(lli_images_seal(ctx, part, shift, scale));
+            *to[i] = part;
+            *from[i] = NULL;
+        } else if (part) {
+            part->rows.shift = (float)shift;
+            part->rows.scale = (float)scale;
+            LLI_TRY(lli_classes_divide(to[i], part == source->test ? &images->out : NULL, ctx, part, images->classes, images->K));
+            ll_dataset_free(part);
+            *from[i] = NULL;
+        }
+    }
+    return LL_OK;
+}
+
+static ll_status choose_scale(double *shift, double *scale, ll_context *ctx, const char *data, const lli_source *source, const ll_images_options *options) {
+    *shift = options->shift;
+    *scale = options->scale;
+    if (*scale > 0)
+        return LL_OK;
+    if (source->train)
+        lli_images_measure(shift, scale, source->train);
+    else if (source->test->rows.channels == 1)
+        lli_images_measure(shift, scale, source->test);
+    else
+        return lli_fail(ctx, LL_ERR_DATA, "%s: has no training images, whose mean and standard deviation scale the pixels", data);
+    return LL_OK;
+}
+
+static ll_status read_out(ll_images *images, ll_context *ctx, const char *data, const char *from, double shift, double scale) {
+    const ll_dataset *like = images->test ? images->test : images->train;
+    lli_source source;
+    ll_status status;
+    LLI_TRY(lli_source_read(&source, ctx, from));
+    ll_dataset **part = source.test ? &source.test : &source.train;
+    LLI_DO(lli_images_check_shape(ctx, *part, from, like->rows.height, like->rows.width, like->rows.channels, data));
+    LLI_DO(lli_images_seal(ctx, *part, shift, scale));
+    lli_dataset_drop_labels(*part);
+    ll_dataset_free(images->out);
+    images->out = *part;
+    *part = NULL;
+done:
+    lli_source_release(&source);
+    return status;
+}
+
+ll_status ll_images_read(ll_images **out, ll_context *ctx, const char *data, const ll_images_options *options) {
+    ll_images_options chosen = options ? *options : ll_images_options_default();
+    lli_source source = {0};
+    ll_images *images = NULL;
+    double shift, scale;
+    ll_status status;
+    *out = NULL;
+    LLI_DO(check_scale(ctx, &chosen));
+    LLI_DO(lli_source_read(&source, ctx, data));
+    LLI_DO(lli_memory_new(ctx, &images, 1, sizeof *images));
+    const ll_dataset *labelled = source.train ? source.train : source.test;
+    if (labelled->labels)
+        LLI_DO(lli_classes_parse(&images->classes, &images->K, ctx, chosen.classes, labelled->K, !source.train, chosen.seed));
+    else if (chosen.classes && strcmp(chosen.classes, "all") != 0) {
+        status = lli_fail(ctx, LL_ERR_USAGE, "%s: has no labels, so --classes %s cannot choose among its images", data, chosen.classes);
+        goto done;
+    }
+    LLI_DO(choose_scale(&shift, &scale, ctx, data, &source, &chosen));
+    LLI_DO(divide(images, ctx, &source, shift, scale));
+    if (chosen.out_data)
+        LLI_DO(read_out(images, ctx, data, chosen.out_data, shift, scale));
+    *out = images;
+    images = NULL;
+done:
+    lli_source_release(&source);
+    ll_images_free(images);
+    return status;
+}
+
+void ll_images_free(ll_images *images) {
+    if (!images)
+        return;
+    ll_dataset_free(images->train);
+    ll_dataset_free(images->test);
+    ll_dataset_free(images->out);
+    lli_memory_free(images->classes);
+    lli_memory_free(images);
+}
+
+const ll_dataset *ll_images_dataset(const ll_images *images, ll_images_part part) {
+    return part == LL_IMAGES_TRAIN ? images->train : part == LL_IMAGES_TEST ? images->test : images->out;
+}
+
+const int32_t *ll_images_classes(const ll_images *images, int64_t *count) {
+    *count = images->K;
+    return images->classes;
+}
