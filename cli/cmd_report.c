@@ -141,14 +141,13 @@ static ll_status check(const report_args *args, const parsed *typed, const list 
     return status == LL_OK ? inputs_check_output(args->output, ood->item, ood->count) : status;
 }
 
-static void tell(const char *path, size_t methods) {
+static void tell(const char *path) {
     struct stat page;
     FILE *to = inputs_is_stdout(path) ? stderr : stdout;
     if (stat(path, &page) == 0 && S_ISREG(page.st_mode))
-        fprintf(to, "%zu method%s -> %s, %.0f kB; open it in any browser\n", methods, methods == 1 ? "" : "s", path,
-                (double)page.st_size / 1000);
+        fprintf(to, "%s, %.0f kB; open it in any browser\n", path, (double)page.st_size / 1000);
     else
-        fprintf(to, "%zu method%s -> %s\n", methods, methods == 1 ? "" : "s", path);
+        fprintf(to, "%s is written\n", path);
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
@@ -182,7 +181,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_report_write(ctx, args->output, inputs, (int64_t)count, &options);
     }
     if (status == LL_OK)
-        tell(args->output, methods);
+        tell(args->output);
     free(line);
     free(names.text);
     free(ood.text);
@@ -202,7 +201,8 @@ const command cmd_report = {
     .usage = "PREDICTIONS... [--labels FILE] [--ood FILES] [--names NAMES] [OPTIONS] -o FILE\n"
              "--probs FILE | --logits FILE --labels FILE [--ood FILE] [OPTIONS] -o FILE",
     .operand = "PREDICTIONS",
-    .operand_help = "files of lastlayer predict, shown side by side; of an ensemble among them the provenance is shown",
+    .operand_help = "files of lastlayer predict, shown side by side; a store of lastlayer search stands for the best trial of each of its "
+                    "methods; of an ensemble the provenance is shown",
     .several = true,
     .detail = "Writes one self-contained HTML page that opens offline and prints: a summary, a desk to choose an abstention threshold at, "
               "risk-coverage curves, histograms, reliability diagrams, out-of-distribution curves, the scores of the first s members, "

@@ -488,7 +488,7 @@ LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_r
 /* ---- 11 report ----------------------------------------------------------------------------------------------------------- */
 
 typedef enum ll_report_kind {
-    LL_REPORT_PREDICTIONS, /* a file of ll_predict_write, or an ensemble, of which only the provenance is shown */
+    LL_REPORT_PREDICTIONS, /* a file of ll_predict_write; the store of a search: each method's best; an ensemble: only its provenance */
     LL_REPORT_PROBS,       /* FILE or FILE:NAME of someone else's probabilities, [N,K] or [S,N,K] */
     LL_REPORT_LOGITS
 } ll_report_kind;

@@ -122,9 +122,13 @@ bool lli_file_exists(const char *path) {
     return stat(path, &st) == 0;
 }
 
-ll_status lli_folder_make(ll_context *ctx, const char *path) {
+bool lli_file_is_folder(const char *path) {
     struct stat st;
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+ll_status lli_folder_make(ll_context *ctx, const char *path) {
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && lli_file_is_folder(path)))
         return LL_OK;
     return lli_fail(ctx, LL_ERR_WRITE, "the folder %s cannot be made: %s", path, strerror(errno));
 }

@@ -7,10 +7,9 @@
 #include "base/memory.h"
 #include "formats/file.h"
 #include "metrics/evaluate.h"
+#include "pipeline/report_inputs.h"
 #include "predict/predictions.h"
 #include "report/page.h"
-
-enum { INPUTS_MAX = 16 };
 
 ll_report_options ll_report_options_default(void) {
     return (ll_report_options){.struct_size = sizeof(ll_report_options), .title = "How sure is it?"};
@@ -61,10 +60,11 @@ typedef struct entry {
 } entry;
 
 typedef struct job {
+    lli_report_inputs inputs;
     entry *entries; /* [count] */
     int64_t count;
-    lli_page_method methods[INPUTS_MAX];
-    lli_page_source sources[INPUTS_MAX];
+    lli_page_method methods[LLI_REPORT_INPUTS_MAX];
+    lli_page_source sources[LLI_REPORT_INPUTS_MAX];
     lli_page page;
     lli_file names_file;
     char *names;              /* the text, lines ended by NUL */
@@ -87,6 +87,7 @@ static void release(job *j) {
     lli_memory_free(j->names);
     lli_memory_free(j->class_names);
     ll_bundle_free(j->images);
+    lli_report_inputs_release(&j->inputs);
     lli_memory_free(j);
 }
 
@@ -298,18 +299,21 @@ done:
     return status;
 }
 
-ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
+ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *given, int64_t given_count,
                           const ll_report_options *options) {
     ll_report_options o = options ? *options : ll_report_options_default();
     if (o.struct_size != sizeof o)
         return lli_fail(ctx, LL_ERR_USAGE,
                         "ll_report_options has %zu bytes where %zu were expected: start from ll_report_options_default()", o.struct_size,
                         sizeof o);
-    if (count < 1 || count > INPUTS_MAX)
-        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, INPUTS_MAX, count);
+    if (given_count < 1 || given_count > LLI_REPORT_INPUTS_MAX)
+        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, LLI_REPORT_INPUTS_MAX, given_count);
     job *j;
     ll_status status;
     LLI_TRY(lli_memory_new(ctx, &j, 1, sizeof *j));
+    LLI_DO(lli_report_inputs_expand(&j->inputs, ctx, given, given_count));
+    const ll_report_input *inputs = j->inputs.list;
+    int64_t count = j->inputs.count;
     LLI_DO(lli_memory_new(ctx, &j->entries, count, sizeof *j->entries));
     j->count = count;
     j->page = (lli_page){.title = o.title ? o.title : "", .command = o.command, .methods = j->methods, .sources = j->sources};

@@ -330,6 +330,24 @@ def refused(more, word):
 
 
 @case
+def report_of_a_store():
+    """The page shows each method's best trial, on the rows of the protocol."""
+    samples.make()
+    search("--out-features", "out_features.npy")
+    run("report", "trials", "-o", "r.html")
+    page, found = pathlib.Path("r.html").read_text(), shown()
+    for method, name in found["best"].items():
+        check(f"<dd>{name}</dd>" in page, f"{name} is not on the page")
+    check("150 points" in page or "150" in page, "rows")
+    run("report", "trials", "--names", "mine", "-o", "named.html")
+    check("mine sgld" in pathlib.Path("named.html").read_text(), "names of a store")
+    shutil.copy("trials/best/honest-sgd.npz", "trials/best/honest-sgld.npz")
+    fails(5, "report", "trials", "-o", "r2.html", words=["honest-sgld.npz", "is not of the trial"])
+    pathlib.Path("trials/choice.json").unlink()
+    fails(3, "report", "trials", "-o", "r2.html", words=["without choice.json"])
+
+
+@case
 def show_of_nothing():
     fails(3, "search", "--store", "nowhere", "--show", words=["nowhere/runs.jsonl"])
 

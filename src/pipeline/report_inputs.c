@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Folders among the inputs of a report are stores of lastlayer search. */
+#include "pipeline/report_inputs.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/bundle.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "formats/file.h"
+#include "formats/tree.h"
+
+static ll_status own(lli_report_inputs *in, lli_text *text, const char **out) {
+    char *made = NULL;
+    ll_status status = lli_text_take(text, &made);
+    if (status == LL_OK)
+        *out = in->owned[in->owned_count++] = made;
+    return status;
+}
+
+static ll_status add(lli_report_inputs *in, ll_context *ctx, const ll_report_input *input) {
+    if (in->count == LLI_REPORT_INPUTS_MAX)
+        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files, the methods of a store counted one by one", LLI_REPORT_INPUTS_MAX);
+    in->list[in->count++] = *input;
+    return LL_OK;
+}
+
+/* The kept predictions must be those of the trial that the search chose. */
+static ll_status check_trial(ll_context *ctx, const char *path, const char *trial) {
+    ll_bundle *bundle;
+    LLI_TRY(ll_bundle_read(&bundle, ctx, path));
+    const char *found = lli_bundle_meta(bundle, "trial");
+    bool same = found && strcmp(found, trial) == 0;
+    ll_bundle_free(bundle);
+    return same ? LL_OK : lli_fail(ctx, LL_ERR_DATA, "%s is not of the trial %s that was chosen; run the search once more, in another store", path, trial);
+}
+
+static ll_status add_best(lli_report_inputs *in, ll_context *ctx, const ll_report_input *store, const char *method, const char *protocol, const char *trial) {
+    ll_report_input input = *store;
+    lli_text path, name;
+    ll_status status;
+    lli_text_init(&path, ctx);
+    lli_text_init(&name, ctx);
+    lli_text_add(&path, "%s/best/%s-%s.npz", store->file, protocol, method);
+    lli_text_add(&name, "%s%s%s", store->name ? store->name : "", store->name ? " " : "", method);
+    LLI_DO(add(in, ctx, &input)); /* a place of its own before anything is owned */
+    ll_report_input *made = &in->list[in->count - 1];
+    LLI_DO(own(in, &path, &made->file));
+    LLI_DO(own(in, &name, &made->name));
+    LLI_DO(check_trial(ctx, made->file, trial));
+done:
+    lli_text_release(&path);
+    lli_text_release(&name);
+    return status;
+}
+
+static ll_status add_store(lli_report_inputs *in, ll_context *ctx, const ll_report_input *store) {
+    lli_text path;
+    lli_file file = {0};
+    lli_tree *tree = NULL;
+    int64_t before = in->count;
+    ll_status status;
+    lli_text_init(&path, ctx);
+    lli_text_add(&path, "%s/choice.json", store->file);
+    LLI_DO(path.status);
+    if (!lli_file_exists(path.data))
+        LLI_DO(lli_fail(ctx, LL_ERR_READ, "%s is a folder without choice.json; expected the store of a lastlayer search that has ended", store->file));
+    LLI_DO(lli_file_read(&file, ctx, path.data));
+    LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path.data));
+    const char *protocol = lli_tree_text(lli_tree_get(tree, "protocol"));
+    for (size_t m = 0; protocol && m < ll_method_count(); m++) {
+        const char *method = ll_method_get(m).name, *trial = lli_tree_text(lli_tree_get(lli_tree_get(tree, "best"), method));
+        if (trial)
+            LLI_DO(add_best(in, ctx, store, method, protocol, trial));
+    }
+    if (in->count == before)
+        LLI_DO(lli_fail(ctx, LL_ERR_DATA, "%s names no best trial", path.data));
+done:
+    lli_tree_free(tree);
+    lli_file_release(&file);
+    lli_text_release(&path);
+    return status;
+}
+
+ll_status lli_report_inputs_expand(lli_report_inputs *out, ll_context *ctx, const ll_report_input *given, int64_t count) {
+    *out = (lli_report_inputs){.count = 0};
+    ll_status status = LL_OK;
+    for (int64_t i = 0; i < count && status == LL_OK; i++)
+        status = given[i].kind == LL_REPORT_PREDICTIONS && lli_file_is_folder(given[i].file) ? add_store(out, ctx, &given[i]) : add(out, ctx, &given[i]);
+    if (status != LL_OK)
+        lli_report_inputs_release(out);
+    return status;
+}
+
+void lli_report_inputs_release(lli_report_inputs *in) {
+    for (int64_t i = 0; i < in->owned_count; i++)
+        lli_memory_free(in->owned[i]);
+    *in = (lli_report_inputs){.count = 0};
+}
