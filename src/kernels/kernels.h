@@ -109,7 +109,9 @@ typedef struct lli_kernels {
     void (*adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);
     void (*momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count);
 
-    /* The matrix product of networks, gemm.h. work has lli_gemm_floats. */
+    /* The matrix product of networks, gemm.h: tiles first .. end - 1 of a [m,k] to their places in `packed`, of lli_gemm_packed_floats; and the
+     * product, with a workspace of lli_gemm_floats. */
+    void (*gemm_pack)(float *packed, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end);
     void (*gemm)(const lli_gemm *product, float *work);
 
     /* The step of heads with many classes, large.h. NULL where the level has none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* y = W x + b, with W [out,in]. Three products: y = x W', dx = dy W, dW = dy' x, each cut into tiles of its result.
+/* y = W x + b, with W [out,in]. Three products: y = x W', dx = dy W, dW = dy' x. The left one of each is packed once, then the product is
+ * cut into tiles of its result.
  *
  * theta holds W in panels of 16 outputs, [panel][in][16], then b; all three products read or write it as it lies. What lies beyond the last
  * output means nothing. A piece of dW, some inputs of one panel, goes to the update while it is in the cache. */
@@ -11,17 +12,21 @@
 
 enum {
     PANEL = LLI_GEMM_PANEL,
-    ROWS = 96,             /* of the batch in a task, at most */
-    PIECE = 192,           /* inputs in a piece of the gradient, at most */
-    TASK_WORK = 1 << 21    /* multiply-adds of a task, about */
+    TILES = 16,         /* of rows of the batch in a task, at most */
+    PIECE = 32,         /* tiles of inputs in a piece of the gradient, at most */
+    TASK_WORK = 1 << 21, /* multiply-adds of a task, about */
+    PACK_WORK = 1 << 16  /* elements that a task packs, about */
 };
 
-/* How a product is cut: `across` tasks of `width` columns (or panels) for each block of rows. */
+/* How a product is cut: for each block of tiles, `across` tasks of `width` panels. */
 typedef struct job {
     const lli_run *run;
     const lli_layer *layer;
-    float *out;         /* y or dx */
-    const float *x, *g; /* x, dy */
+    lli_matrix a;   /* [m,k] */
+    float *packed;  /* the same */
+    int64_t m, k;
+    float *out;     /* y or dx */
+    const float *g; /* dy */
     int64_t in, panels, width, across;
 } job;
 
@@ -77,106 +82,139 @@ static void start(const lli_layer *layer, float *theta, lli_stream stream) {
 }
 
 static int64_t scratch_floats(const lli_layer *layer, int64_t n) {
-    int64_t in = lli_extent_units(layer->in), across = LLI_MAX(lli_gemm_floats(n, in, layer->units), lli_gemm_floats(in, PANEL, n));
-    return LLI_MAX(across, lli_gemm_floats(n, layer->units, in)) + PIECE * PANEL;
+    int64_t product = LLI_MAX(lli_gemm_floats(layer->units), lli_gemm_floats(n));
+    return LLI_MAX(product, lli_gemm_floats(lli_extent_units(layer->in))) + PIECE * LLI_GEMM_TILE * PANEL;
 }
 
-/* Tasks of at most `width` columns each (or panels), as many as the work is worth. */
-static void cut(job *j, int64_t columns, int64_t work_per_column) {
-    j->width = LLI_MAX(1, LLI_MIN(columns, TASK_WORK / LLI_MAX(work_per_column, 1)));
-    j->across = (columns + j->width - 1) / j->width;
+static int64_t shared_floats(const lli_layer *layer, int64_t n) {
+    int64_t in = lli_extent_units(layer->in), backward = LLI_MAX(lli_gemm_packed_floats(in, n), lli_gemm_packed_floats(n, layer->units));
+    return LLI_MAX(backward, lli_gemm_packed_floats(n, in));
 }
 
-static int64_t row_blocks(int64_t n) {
-    return (n + ROWS - 1) / ROWS;
+static ll_status pack_task(ll_context *ctx, void *arg, int64_t task, int worker) {
+    (void)ctx;
+    (void)worker;
+    const job *j = arg;
+    int64_t tiles = lli_gemm_tiles(j->m);
+    j->run->kernels->gemm_pack(j->packed, j->a, j->m, j->k, task * tiles / j->across, (task + 1) * tiles / j->across);
+    return LL_OK;
+}
+
+static ll_status pack_left(job *j, lli_matrix a, int64_t m, int64_t k) {
+    j->a = a;
+    j->m = m;
+    j->k = k;
+    j->packed = j->run->shared;
+    j->across = LLI_MAX(1, LLI_MIN(lli_gemm_tiles(m), m * k / PACK_WORK));
+    return lli_pool_run(j->run->ctx, pack_task, j, j->across);
+}
+
+/* Tasks as wide as the work is worth, over all panels; one row of them for each block of tiles. */
+static ll_status run_tasks(job *j, lli_task *task, int64_t panels, int64_t tiles) {
+    int64_t rows = LLI_MIN(j->m, tiles * LLI_GEMM_TILE);
+    j->width = LLI_MAX(1, LLI_MIN(panels, TASK_WORK / LLI_MAX(rows * j->k * PANEL, 1)));
+    j->across = (panels + j->width - 1) / j->width;
+    return lli_pool_run(j->run->ctx, task, j, j->across * ((lli_gemm_tiles(j->m) + tiles - 1) / tiles));
+}
+
+/* The product of a task but for its right side. */
+static lli_gemm product_of(const job *j, int64_t task, int64_t columns, int64_t ldc) {
+    int64_t first = task / j->across * TILES, column = task % j->across * j->width * PANEL;
+    return (lli_gemm){
+        .a = j->packed,
+        .m = j->m,
+        .n = LLI_MIN(j->width * PANEL, columns - column),
+        .k = j->k,
+        .first = first,
+        .end = LLI_MIN(first + TILES, lli_gemm_tiles(j->m)),
+        .panel = j->in * PANEL,
+        .c = j->out + lli_gemm_row(j->m, first) * ldc + column,
+        .ldc = ldc,
+    };
 }
 
 static ll_status forward_task(ll_context *ctx, void *arg, int64_t task, int worker) {
     (void)ctx;
     const job *j = arg;
-    int64_t first = task / j->across * ROWS, panel = task % j->across * j->width, out = j->layer->units;
-    const lli_gemm product = {
-        .m = LLI_MIN(ROWS, j->run->n - first),
-        .n = LLI_MIN(j->width * PANEL, out - panel * PANEL),
-        .k = j->in,
-        .a = {j->x + first * j->in, j->in, 1},
-        .b = {.at = kernel_of(j->layer, j->run->theta, panel)},
-        .panels = LLI_PANELS_COLUMNS,
-        .panel = j->in * PANEL,
-        .c = j->out + first * j->layer->ld + panel * PANEL,
-        .ldc = j->layer->ld,
-        .bias = j->run->theta + j->layer->part[1].first + panel * PANEL,
-        .relu = j->layer->fused,
-    };
+    const lli_layer *layer = j->layer;
+    lli_gemm product = product_of(j, task, layer->units, layer->ld);
+    int64_t panel = task % j->across * j->width;
+    product.b = kernel_of(layer, j->run->theta, panel);
+    product.panels = LLI_PANELS_COLUMNS;
+    product.bias = j->run->theta + layer->part[1].first + panel * PANEL;
+    product.relu = layer->fused;
     j->run->kernels->gemm(&product, lli_layer_scratch(j->run, worker));
     return LL_OK;
 }
 
 static ll_status forward(const lli_run *run, const lli_layer *layer, float *y, const float *x, float *keep) {
     (void)keep;
-    job j = {.run = run, .layer = layer, .out = y, .x = x, .in = lli_extent_units(layer->in), .panels = panels_of(layer->units)};
-    cut(&j, j.panels, LLI_MIN(run->n, ROWS) * j.in * PANEL);
-    return lli_pool_run(run->ctx, forward_task, &j, j.across * row_blocks(run->n));
+    job j = {.run = run, .layer = layer, .out = y, .in = lli_extent_units(layer->in), .panels = panels_of(layer->units)};
+    LLI_TRY(pack_left(&j, (lli_matrix){x, j.in, 1}, run->n, j.in));
+    return run_tasks(&j, forward_task, j.panels, TILES);
 }
 
 static ll_status input_task(ll_context *ctx, void *arg, int64_t task, int worker) {
     (void)ctx;
     const job *j = arg;
-    int64_t first = task / j->across * ROWS, column = task % j->across * j->width * PANEL;
-    const lli_gemm product = {
-        .m = LLI_MIN(ROWS, j->run->n - first),
-        .n = LLI_MIN(j->width * PANEL, j->in - column),
-        .k = j->layer->units,
-        .a = {j->g + first * j->layer->ld, j->layer->ld, 1},
-        .b = {.at = kernel_of(j->layer, j->run->theta, 0) + column * PANEL},
-        .panels = LLI_PANELS_ROWS,
-        .panel = j->in * PANEL,
-        .c = j->out + first * j->in + column,
-        .ldc = j->in,
-    };
+    lli_gemm product = product_of(j, task, j->in, j->in);
+    product.b = kernel_of(j->layer, j->run->theta, 0) + task % j->across * j->width * PANEL * PANEL;
+    product.panels = LLI_PANELS_ROWS;
     j->run->kernels->gemm(&product, lli_layer_scratch(j->run, worker));
     return LL_OK;
 }
 
-/* Some panels of W and their biases. A sum over the batch is a product with ones. */
+/* Some panels of W, piece by piece. */
 static ll_status weight_task(ll_context *ctx, void *arg, int64_t task, int worker) {
     (void)ctx;
-    static const float one = 1;
     const job *j = arg;
-    float *gradient = lli_layer_scratch(j->run, worker), *work = gradient + PIECE * PANEL;
+    float *gradient = lli_layer_scratch(j->run, worker), *work = gradient + PIECE * LLI_GEMM_TILE * PANEL;
+    int64_t tiles = lli_gemm_tiles(j->m);
     for (int64_t q = task * j->width; q < LLI_MIN(j->panels, (task + 1) * j->width); q++) {
-        lli_gemm product = {
-            .n = LLI_MIN(PANEL, j->layer->units - q * PANEL),
-            .k = j->run->n,
-            .b = {j->g + q * PANEL, j->layer->ld, 1},
-            .c = gradient,
-            .ldc = PANEL,
-        };
-        memset(gradient, 0, PIECE * PANEL * sizeof *gradient);
-        for (int64_t i = 0; i < j->in; i += PIECE) {
-            product.m = LLI_MIN(PIECE, j->in - i);
-            product.a = (lli_matrix){j->x + i, 1, j->in};
+        if (q == j->panels - 1) /* what lies beyond the last output has no gradient */
+            memset(gradient, 0, PIECE * LLI_GEMM_TILE * PANEL * sizeof *gradient);
+        for (int64_t first = 0; first < tiles; first += PIECE) {
+            const lli_gemm product = {
+                .a = j->packed,
+                .m = j->m,
+                .n = LLI_MIN(PANEL, j->layer->units - q * PANEL),
+                .k = j->k,
+                .first = first,
+                .end = LLI_MIN(first + PIECE, tiles),
+                .b = j->g + q * PANEL,
+                .row = j->layer->ld,
+                .c = gradient,
+                .ldc = PANEL,
+            };
             j->run->kernels->gemm(&product, work);
-            lli_layer_apply(j->run, j->layer, 0, (q * j->in + i) * PANEL, product.m * PANEL, gradient);
+            int64_t i = lli_gemm_row(j->m, first), count = lli_gemm_row(j->m, product.end) - i;
+            lli_layer_apply(j->run, j->layer, 0, (q * j->in + i) * PANEL, count * PANEL, gradient);
         }
-        product.m = 1;
-        product.a = (lli_matrix){&one, 0, 0};
-        j->run->kernels->gemm(&product, work);
-        lli_layer_apply(j->run, j->layer, 1, q * PANEL, PANEL, gradient);
     }
     return LL_OK;
+}
+
+static void bias_gradient(const lli_run *run, const lli_layer *layer, const float *g) {
+    for (int64_t first = 0; first < layer->units; first += PANEL) {
+        float sum[PANEL] = {0};
+        for (int64_t i = 0; i < run->n; i++)
+            for (int64_t o = 0; o < LLI_MIN(PANEL, layer->units - first); o++)
+                sum[o] += g[i * layer->ld + first + o];
+        lli_layer_apply(run, layer, 1, first, PANEL, sum);
+    }
 }
 
 static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx, float *dy, const float *x, const float *y, float *keep) {
     (void)y;
     (void)keep;
-    job j = {.run = run, .layer = layer, .out = dx, .x = x, .g = dy, .in = lli_extent_units(layer->in), .panels = panels_of(layer->units)};
+    job j = {.run = run, .layer = layer, .out = dx, .g = dy, .in = lli_extent_units(layer->in), .panels = panels_of(layer->units)};
     if (dx) {
-        cut(&j, panels_of(j.in), LLI_MIN(run->n, ROWS) * layer->units * PANEL);
-        LLI_TRY(lli_pool_run(run->ctx, input_task, &j, j.across * row_blocks(run->n)));
+        LLI_TRY(pack_left(&j, (lli_matrix){dy, layer->ld, 1}, run->n, layer->units));
+        LLI_TRY(run_tasks(&j, input_task, panels_of(j.in), TILES));
     }
-    cut(&j, j.panels, run->n * j.in * PANEL);
-    return lli_pool_run(run->ctx, weight_task, &j, j.across);
+    bias_gradient(run, layer, dy);
+    LLI_TRY(pack_left(&j, (lli_matrix){x, 1, j.in}, j.in, run->n));
+    return run_tasks(&j, weight_task, j.panels, lli_gemm_tiles(j.in));
 }
 
 const lli_layer_kind lli_layer_dense = {
@@ -187,6 +225,7 @@ const lli_layer_kind lli_layer_dense = {
     .pack = pack,
     .unpack = unpack,
     .scratch_floats = scratch_floats,
+    .shared_floats = shared_floats,
     .forward = forward,
     .backward = backward,
 };

@@ -51,6 +51,7 @@ typedef struct lli_run {
     void *arg;
     float *scratch;        /* [workers,scratch_floats] */
     int64_t scratch_floats;
+    float *shared;         /* for all workers of a call */
 } lli_run;
 
 struct lli_layer_kind {
@@ -67,6 +68,7 @@ struct lli_layer_kind {
     void (*unpack)(const lli_layer *layer, float *const *tensors, const float *theta);
     int64_t (*keep_floats)(const lli_layer *layer, int64_t n);    /* kept from forward to backward of a training pass, besides x and y */
     int64_t (*scratch_floats)(const lli_layer *layer, int64_t n); /* of a worker, during a call */
+    int64_t (*shared_floats)(const lli_layer *layer, int64_t n);  /* of all workers together, during a call */
     /* y [n,out] of x [n,in]. Training where run->step; keep is NULL otherwise. */
     ll_status (*forward)(const lli_run *run, const lli_layer *layer, float *y, const float *x, float *keep);
     /* dx [n,in] of dy [n,out], NULL: not needed; then hands the gradient of its parameters to lli_layer_apply. dy may be changed. */

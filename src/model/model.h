@@ -104,6 +104,7 @@ struct lli_model {
     lli_part part[LLI_PARTS_MAX];
     int64_t features; /* width of the representation: the input of the last dense layer */
     int head_tensor;  /* that layer's weight [K,features]; its bias is the next tensor */
+    bool own_dropout; /* has dropout layers of its own, besides the places of MC-Dropout */
     int mask_layers;  /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
 };
 

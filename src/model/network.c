@@ -34,6 +34,7 @@ typedef struct memory {
     float *turn[2];                    /* training: gradients of activations */
     float *scratch;                    /* [workers,scratch_floats] */
     int64_t scratch_floats;
+    float *shared;
 } memory;
 
 /* Everything starts at a line of the cache. */
@@ -43,17 +44,22 @@ static float *take(float *work, int64_t *at, int64_t floats) {
     return piece;
 }
 
-/* Scratch of a worker, and the floats of the widest activation, over the first `layers` layers. */
-static int64_t scratch_floats(const lli_network *net, int layers, int64_t n) {
-    int64_t most = lli_input_floats(net->model.D);
+/* Scratch that the first `layers` layers need in their turns: of a worker, and of all together. */
+static void take_scratch(memory *m, const lli_network *net, float *work, int64_t *at, int layers, int64_t n, int workers) {
+    int64_t own = lli_input_floats(net->model.D), shared = 0;
     for (int l = 0; l < layers; l++) {
         const lli_layer *layer = &net->sequence.layer[l];
         if (layer->kind->scratch_floats)
-            most = LLI_MAX(most, layer->kind->scratch_floats(layer, n));
+            own = LLI_MAX(own, layer->kind->scratch_floats(layer, n));
+        if (layer->kind->shared_floats)
+            shared = LLI_MAX(shared, layer->kind->shared_floats(layer, n));
     }
-    return (most + 15) / 16 * 16;
+    m->scratch_floats = (own + 15) / 16 * 16;
+    m->scratch = take(work, at, workers * m->scratch_floats);
+    m->shared = take(work, at, shared);
 }
 
+/* Floats of the widest activation. */
 static int64_t widest(const lli_network *net, int layers) {
     int64_t most = net->model.D;
     for (int l = 0; l < layers; l++)
@@ -73,8 +79,7 @@ static int64_t training_memory(memory *m, const lli_network *net, float *work, i
     }
     for (int t = 0; t < 2; t++)
         m->turn[t] = take(work, &at, n * widest(net, layers));
-    m->scratch_floats = scratch_floats(net, layers, n);
-    m->scratch = take(work, &at, workers * m->scratch_floats);
+    take_scratch(m, net, work, &at, layers, n, workers);
     return at;
 }
 
@@ -83,8 +88,7 @@ static int64_t inference_memory(memory *m, const lli_network *net, float *work, 
     int layers = net->sequence.count - 1;
     for (int t = 0; t < 2; t++)
         m->turn[t] = take(work, &at, n * widest(net, layers));
-    m->scratch_floats = scratch_floats(net, layers, n);
-    m->scratch = take(work, &at, workers * m->scratch_floats);
+    take_scratch(m, net, work, &at, layers, n, workers);
     return at;
 }
 
@@ -173,6 +177,7 @@ static ll_status descend(double *nll, ll_context *ctx, const lli_model *model, l
         .arg = arg,
         .scratch = m.scratch,
         .scratch_floats = m.scratch_floats,
+        .shared = m.shared,
     };
     const lli_input input = {
         .kernels = model->kernels, .rows = rows, .list = step->rows, .augment = true, .seed = step->seed, .epoch = step->epoch};
@@ -251,6 +256,7 @@ static ll_status represent(ll_context *ctx, const lli_model *model, float *z, co
         .pass = pass,
         .scratch = m.scratch,
         .scratch_floats = m.scratch_floats,
+        .shared = m.shared,
     };
     int layers = net->sequence.count - 2, last = layers - 1; /* all but the last dense layer and the dropout before it */
     while (last >= 0 && net->sequence.layer[last].kind->in_place)
@@ -328,6 +334,8 @@ ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, 
         .features = lli_extent_units(head->in),
         .mask_layers = net->sequence.masks,
     };
+    for (int l = 0; l < net->sequence.count; l++)
+        net->model.own_dropout |= net->sequence.layer[l].drop16 > 0;
     LLI_DO(place_parameters(ctx, net));
     net->model.head_tensor = net->model.tensors - head->parts;
     *out = net;

@@ -147,5 +147,6 @@ const lli_kernels lli_kernels_ref = {
     .momentum = lli_ref_momentum,
     .conv = &lli_ref_conv,
     .norm = &lli_ref_norm,
+    .gemm_pack = lli_ref_gemm_pack,
     .gemm = lli_ref_gemm,
 };

@@ -1,24 +1,142 @@
 /* SPDX-License-Identifier: MIT */
-/* The matrix product: tiles of up to 6 rows x 16 columns whose sums live in registers, b in panels [p][16], a read where it lies, one
- * number at a time for a whole vector. kernels/gemm.h says what the bits depend on; docs/kernels.md has the drawing. */
+/* The matrix product: tiles of up to 6 rows x 16 columns whose sums live in registers, a packed [p][rows], b in panels [p][16].
+ * kernels/gemm.h says what the bits depend on; docs/kernels.md has the drawing. */
 #include "kernels/gemm.h"
 
 #include "kernels/simd/level.h"
 #include "kernels/simd/vector.h"
 
 enum {
-    TILE = 6,
+    TILE = LLI_GEMM_TILE,
     PANEL = LLI_GEMM_PANEL,
-    PART = 2 * W /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
+    PART = 2 * W,               /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
+    GROUPS = (TILE + W - 1) / W, /* vectors that hold a tile's rows */
+    LINE = 16                   /* floats of a cache line */
 };
 
-/* What one block of p does to one panel. */
+typedef int32_t places __attribute__((may_alias)); /* they lie between floats */
+
+/* A packed tile. */
+typedef struct packed {
+    places *count; /* [blocks] of p that are not all zero */
+    places *place; /* [k] 16 times p - start of its block, those of a block from the block's start on */
+    float *value;  /* [k][rows], likewise */
+} packed;
+
+INLINE packed packed_of(const float *a, int64_t tile, int64_t k) {
+    float *at = (float *)a + tile * lli_gemm_tile_floats(k);
+    return (packed){(places *)at, (places *)(at + lli_gemm_counts(k)), at + lli_gemm_counts(k) + lli_gemm_places(k)};
+}
+
+/* Where the next p of a block goes. */
+typedef struct cursor {
+    places *place;
+    float *value;
+    int64_t count;
+} cursor;
+
+/* Adds a p whose rows are the first lanes of x, unless they are all zero. Each store ends in the place of the next one. */
+INLINE void add(cursor *c, const vf x[GROUPS], int64_t place, const int R) {
+    unsigned zero = ~0u;
+    UNROLL
+    for (int g = 0; g < GROUPS; g++) {
+        store(c->value + c->count * R + g * W, x[g]);
+        zero &= lane_bits(x[g] == all(0)) | ~((1u << LLI_MAX(LLI_MIN(R - g * W, W), 0)) - 1);
+    }
+    c->place[c->count] = (int32_t)place;
+    c->count += zero != ~0u;
+}
+
+/* Rows whose p lie side by side: W of them are turned at a time. */
+INLINE void pack_rows(cursor *c, const float *a, int64_t row, int64_t length, const int R) {
+    int64_t p = 0;
+    for (; p + W <= length; p += W) {
+        vf x[GROUPS][W];
+        UNROLL
+        for (int g = 0; g < GROUPS; g++) {
+            UNROLL
+            for (int r = 0; r < W; r++)
+                x[g][r] = load(a + LLI_MIN(g * W + r, R - 1) * row + p);
+            transpose(x[g]);
+        }
+        UNROLL
+        for (int q = 0; q < W; q++) {
+            vf y[GROUPS];
+            UNROLL
+            for (int g = 0; g < GROUPS; g++)
+                y[g] = x[g][q];
+            add(c, y, (p + q) * PANEL, R);
+        }
+    }
+    for (; p < length; p++) {
+        float lanes[GROUPS * W] = {0};
+        for (int r = 0; r < R; r++)
+            lanes[r] = a[r * row + p];
+        vf y[GROUPS];
+        UNROLL
+        for (int g = 0; g < GROUPS; g++)
+            y[g] = load(lanes + g * W);
+        add(c, y, p * PANEL, R);
+    }
+}
+
+/* p whose rows lie side by side, `rows` from the first row of the tile on: what is read beyond them must exist. */
+INLINE void pack_columns(cursor *c, const float *a, int64_t column, int64_t length, int64_t rows, const int R) {
+    for (int64_t p = 0; p < length; p++, a += column) {
+        vf y[GROUPS];
+        float lanes[GROUPS * W] = {0};
+        const float *from = a;
+        if (rows < GROUPS * W) {
+            for (int r = 0; r < R; r++)
+                lanes[r] = a[r];
+            from = lanes;
+        }
+        UNROLL
+        for (int g = 0; g < GROUPS; g++)
+            y[g] = load(from + g * W);
+        add(c, y, p * PANEL, R);
+    }
+}
+
+INLINE void pack_tile(float *out, const lli_matrix *a, int64_t m, int64_t k, int64_t tile, const int R) {
+    int64_t length = lli_gemm_block(k), i = lli_gemm_row(m, tile), block = 0;
+    packed to = packed_of(out, tile, k);
+    to.count[0] = 0;
+    for (int64_t p = 0; p < k; p += length, block++) {
+        cursor c = {to.place + p, to.value + p * R, 0};
+        const float *from = a->at + i * a->row + p * a->column;
+        if (a->column == 1)
+            pack_rows(&c, from, a->row, LLI_MIN(length, k - p), R);
+        else
+            pack_columns(&c, from, a->column, LLI_MIN(length, k - p), m - i, R);
+        to.count[block] = (int32_t)c.count;
+    }
+}
+
+/* Calls `what` with the number of rows of a tile as its last argument, which the compiler then knows. */
+#define FOR_ROWS(rows, what, ...)                  \
+    switch (rows) {                                \
+    case 6: what(__VA_ARGS__, 6); break;           \
+    case 5: what(__VA_ARGS__, 5); break;           \
+    case 4: what(__VA_ARGS__, 4); break;           \
+    case 3: what(__VA_ARGS__, 3); break;           \
+    case 2: what(__VA_ARGS__, 2); break;           \
+    default: what(__VA_ARGS__, 1); break;          \
+    }
+
+void LEVEL(gemm_pack)(float *out, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end) {
+    for (int64_t tile = first; tile < end; tile++)
+        FOR_ROWS(lli_gemm_row(m, tile + 1) - lli_gemm_row(m, tile), pack_tile, out, &a, m, k, tile)
+}
+
+/* One block of p and one panel. */
 typedef struct block {
     const lli_gemm *g;
-    const float *a, *b; /* from the block on; b [length][16] */
-    int64_t length;
+    const float *b; /* [length][16] */
+    int64_t p, length, number;
     int64_t column, columns; /* of c */
-    bool add, last;
+    bool last;
+    bool plain; /* the sums are c, whole vectors of it */
 } block;
 
 /* A vector of c, `columns` of whose lanes exist. */
@@ -42,9 +160,16 @@ INLINE void store_some(float *x, vf v, int64_t columns) {
         x[j] = lanes[j];
 }
 
-INLINE void finish(const block *k, int64_t i, int part, const vf *sum, const int R) {
+INLINE void finish(const block *k, float *c, int part, const vf *sum, const int R) {
     const lli_gemm *g = k->g;
-    float *c = g->c + i * g->ldc + k->column + part;
+    if (k->plain) {
+        UNROLL
+        for (int r = 0; r < R; r++) {
+            store(c + r * g->ldc + part, sum[r * 2]);
+            store(c + r * g->ldc + part + W, sum[r * 2 + 1]);
+        }
+        return;
+    }
     UNROLL
     for (int v = 0; v < 2; v++) {
         int64_t columns = k->columns - part - v * W;
@@ -53,9 +178,9 @@ INLINE void finish(const block *k, int64_t i, int part, const vf *sum, const int
         vf bias = k->last && g->bias ? load_some(g->bias + k->column + part + v * W, columns) : all(0);
         UNROLL
         for (int r = 0; r < R; r++) {
-            float *to = c + r * g->ldc + v * W;
+            float *to = c + r * g->ldc + part + v * W;
             vf x = sum[r * 2 + v];
-            if (k->add)
+            if (k->p > 0)
                 x = load_some(to, columns) + x;
             if (k->last && g->bias)
                 x += bias;
@@ -66,52 +191,59 @@ INLINE void finish(const block *k, int64_t i, int part, const vf *sum, const int
     }
 }
 
-/* Rows i to i + R - 1. a goes `row` floats from row to row, `step` from p to p; either is 1 where the caller knows it. */
-INLINE void tile(const block *k, int64_t i, const int64_t row, const int64_t step, const int R) {
+INLINE void tile_of(const block *k, int64_t tile, float *c, const int R) {
+    const packed a = packed_of(k->g->a, tile, k->g->k);
+    const int64_t count = a.count[k->number];
     for (int part = 0; part < PANEL; part += PART) {
         vf sum[2 * TILE] = {{0}};
-        const float *a = k->a + i * row, *b = k->b + part;
-        const int64_t length = k->length;
-        UNROLL2
-        for (int64_t p = 0; p < length; p++, a += step, b += PANEL) {
-            vf x = load(b), y = load(b + W);
-            UNROLL
-            for (int r = 0; r < R; r++) {
-                vf c = all(a[r * row]);
-                sum[2 * r] = fma_f(c, x, sum[2 * r]);
-                sum[2 * r + 1] = fma_f(c, y, sum[2 * r + 1]);
+        const float *value = a.value + k->p * R, *b = k->b + part;
+        const places *place = a.place + k->p;
+        if (count == k->length)
+            UNROLL4
+            for (int64_t q = 0; q < count; q++, value += R, b += PANEL) {
+                vf x = load(b), y = load(b + W);
+                UNROLL
+                for (int r = 0; r < R; r++) {
+                    vf z = all(value[r]);
+                    sum[2 * r] = fma_f(z, x, sum[2 * r]);
+                    sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
+                }
             }
-        }
-        finish(k, i, part, sum, R);
+        else
+            UNROLL2
+            for (int64_t q = 0; q < count; q++, value += R) {
+                vf x = load(b + place[q]), y = load(b + place[q] + W);
+                UNROLL
+                for (int r = 0; r < R; r++) {
+                    vf z = all(value[r]);
+                    sum[2 * r] = fma_f(z, x, sum[2 * r]);
+                    sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
+                }
+            }
+        finish(k, c, part, sum, R);
     }
 }
 
-/* As even as they come: a tile of one or two rows would wait for its own additions. */
-INLINE void tiles(const block *k, const int64_t row, const int64_t step) {
-    int64_t m = k->g->m, count = (m + TILE - 1) / TILE;
-    for (int64_t t = 0, i = 0; t < count; t++) {
-        int64_t end = (t + 1) * m / count;
-        switch (end - i) {
-        case 6: tile(k, i, row, step, 6); break;
-        case 5: tile(k, i, row, step, 5); break;
-        case 4: tile(k, i, row, step, 4); break;
-        case 3: tile(k, i, row, step, 3); break;
-        case 2: tile(k, i, row, step, 2); break;
-        default: tile(k, i, row, step, 1); break;
-        }
-        i = end;
+static void tiles(const block *k) {
+    const lli_gemm *g = k->g;
+    const int64_t count = lli_gemm_tiles(g->m), rows = g->m / LLI_MAX(count, 1), larger_tiles = g->m - rows * count;
+    float *c = g->c + k->column;
+    for (int64_t tile = g->first; tile < g->end; tile++) {
+        const int64_t R = rows + (tile < larger_tiles);
+        FOR_ROWS(R, tile_of, k, tile, c)
+        c += R * g->ldc;
     }
 }
 
-/* out[q][c] = b[c * step + q], for q < length: a panel of what lies the other way round. */
-static void pack_across(float *out, const float *b, int64_t step, int64_t length, int64_t columns) {
+/* out[q][c] = b[c * 16 + q]: 16 columns of a panel of rows, turned. */
+static void turn(float *out, const float *b, int64_t length, int64_t columns) {
     int64_t q = 0;
     for (; columns == PANEL && q + W <= length; q += W)
         for (int c = 0; c < PANEL; c += W) {
             vf x[W];
             UNROLL
             for (int a = 0; a < W; a++)
-                x[a] = load(b + (c + a) * step + q);
+                x[a] = load(b + (c + a) * PANEL + q);
             transpose(x);
             UNROLL
             for (int a = 0; a < W; a++)
@@ -119,24 +251,20 @@ static void pack_across(float *out, const float *b, int64_t step, int64_t length
         }
     for (; q < length; q++)
         for (int64_t c = 0; c < PANEL; c++)
-            out[q * PANEL + c] = c < columns ? b[c * step + q] : 0;
+            out[q * PANEL + c] = c < columns ? b[c * PANEL + q] : 0;
 }
 
 /* b, rows p .. p + length - 1 and 16 columns from j on, as a panel: where it lies, or copied to `out`. Lanes beyond column n are zero there. */
 static const float *panel_of(float *out, const lli_gemm *g, int64_t p, int64_t length, int64_t j, int64_t columns) {
     if (g->panels == LLI_PANELS_COLUMNS)
-        return g->b.at + j / PANEL * g->panel + p * PANEL;
+        return g->b + j / PANEL * g->panel + p * PANEL;
     if (g->panels == LLI_PANELS_ROWS) {
         for (int64_t q = 0; q < length; q += PANEL)
-            pack_across(out + q * PANEL, g->b.at + (p + q) / PANEL * g->panel + j * PANEL, PANEL, LLI_MIN(PANEL, length - q), columns);
+            turn(out + q * PANEL, g->b + (p + q) / PANEL * g->panel + j * PANEL, LLI_MIN(PANEL, length - q), columns);
         return out;
     }
-    const float *b = g->b.at + p * g->b.row + j * g->b.column;
-    if (g->b.row == 1) {
-        pack_across(out, b, g->b.column, length, columns);
-        return out;
-    }
-    for (int64_t q = 0; q < length; q++, b += g->b.row)
+    const float *b = g->b + p * g->row + j;
+    for (int64_t q = 0; q < length; q++, b += g->row)
         if (columns == PANEL)
             UNROLL
             for (int v = 0; v < PANEL; v += W)
@@ -148,24 +276,20 @@ static const float *panel_of(float *out, const lli_gemm *g, int64_t p, int64_t l
 }
 
 void LEVEL(gemm)(const lli_gemm *g, float *work) {
-    int64_t length = LLI_MAX(lli_gemm_block(g->k), 1);
-    for (int64_t p = 0; p == 0 || p < g->k; p += length)
+    int64_t length = LLI_MAX(lli_gemm_block(g->k), 1), number = 0;
+    for (int64_t p = 0; p == 0 || p < g->k; p += length, number++)
         for (int64_t j = 0; j < g->n; j += PANEL) {
             block k = {
                 .g = g,
-                .a = g->a.at + p * g->a.column,
+                .p = p,
                 .length = LLI_MIN(length, g->k - p),
+                .number = number,
                 .column = j,
                 .columns = LLI_MIN(PANEL, g->n - j),
-                .add = p > 0 || g->add,
                 .last = p + length >= g->k,
             };
+            k.plain = p == 0 && k.columns == PANEL && !(k.last && (g->bias || g->relu));
             k.b = panel_of(work, g, p, k.length, j, k.columns);
-            if (g->a.column == 1)
-                tiles(&k, g->a.row, 1);
-            else if (g->a.row == 1)
-                tiles(&k, 1, g->a.column);
-            else
-                tiles(&k, g->a.row, g->a.column);
+            tiles(&k);
         }
 }

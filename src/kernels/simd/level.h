@@ -19,6 +19,7 @@ double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t 
 void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld,
                    int64_t ldk);
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
+void LEVEL(gemm_pack)(float *packed, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end);
 void LEVEL(gemm)(const lli_gemm *product, float *work);
 void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);

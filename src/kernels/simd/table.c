@@ -23,6 +23,7 @@ const lli_kernels LEVEL(kernels) = {
     .finish = LEVEL(finish),
     .adam = LEVEL(adam),
     .momentum = LEVEL(momentum),
+    .gemm_pack = LEVEL(gemm_pack),
     .gemm = LEVEL(gemm),
     .large = &LEVEL(large),
     .conv = &LEVEL(conv),
