@@ -19,7 +19,7 @@ check:          ## every test: unit, command, sanitizers, fuzzers
 	@tools/setup build check
 	@$(PYTHON) tools/check.py
 
-demo:           ## Fashion-MNIST, five methods, one table, one page
+demo:           ## Fashion-MNIST: a network, five methods on its last layer, one table, one page
 	@tools/setup build demo
 	@$(MAKE) --no-print-directory build/lastlayer
 	@tools/demo

@@ -62,16 +62,6 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
             S == 1 ? "" : "s", K, D, seconds, args->output);
 }
 
-/* An ensemble is a .safetensors file, whatever its name: a name that promises another format would mislead. */
-static ll_status check_name(const char *output) {
-    static const char *const others[] = {".npy", ".npz", ".csv", ".idx"};
-    size_t length = strlen(output);
-    for (size_t i = 0; i < COUNT(others); i++)
-        if (length >= 4 && strcmp(output + length - 4, others[i]) == 0)
-            return complain(LL_ERR_USAGE, "the output %s promises another format; an ensemble is a .safetensors file", output);
-    return LL_OK;
-}
-
 static ll_status check(const fit_args *args) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
     const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias};
@@ -81,7 +71,7 @@ static ll_status check(const fit_args *args) {
     if (status == LL_OK)
         status = inputs_check_output(args->output, inputs, COUNT(inputs));
     if (status == LL_OK)
-        status = check_name(args->output);
+        status = inputs_check_safetensors(args->output, "an ensemble");
     return status;
 }
 

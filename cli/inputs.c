@@ -42,6 +42,15 @@ ll_status inputs_require_truth(const ll_predictions *predictions, const char *pa
     return ll_predictions_view(predictions).truth ? LL_OK : complain(LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", path);
 }
 
+ll_status inputs_check_safetensors(const char *output, const char *what) {
+    static const char *const others[] = {".npy", ".npz", ".csv", ".idx"};
+    size_t length = strlen(output);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (length >= 4 && strcmp(output + length - 4, others[i]) == 0)
+            return complain(LL_ERR_USAGE, "the output %s promises another format; %s is a .safetensors file", output, what);
+    return LL_OK;
+}
+
 ll_status inputs_check_output(const char *output, const char *const *inputs, size_t count) {
     if (strcmp(output, "-") == 0)
         return complain(LL_ERR_USAGE, "the output is -; name a file (standard output is /dev/stdout)");

@@ -3,20 +3,21 @@
  *
  * This header is the manual of the library, in the order in which data flows:
  *
- *     features --fit--> ensemble --predict--> predictions --evaluate--> metrics --report--> page
+ *     images --train--> network --encode--> features --fit--> ensemble --predict--> predictions --evaluate--> metrics --report--> page
  *
  *  1 status      what every function returns
  *  2 context     threads, progress, log, cancel, the text of the last error
  *  3 options     one table per option struct: names, ranges, defaults, help
  *  4 arrays      typed views, and files of named arrays
  *  5 dataset     checked features and labels
- *  6 head        theta* = (W, b), given or solved for
- *  7 fit         dataset + head -> ensemble, by one of five methods
- *  8 ensemble    S members
- *  9 predict     ensemble x features -> label and confidences
- * 10 evaluate    predictions + labels -> metrics one can trust
- * 11 report      predictions -> one page to look at
- * 12 search      grids of options -> a store of finished trials, and the best of them
+ *  6 network     images -> a trained representation, and the features it gives
+ *  7 head        theta* = (W, b), given or solved for
+ *  8 fit         dataset + head -> ensemble, by one of five methods
+ *  9 ensemble    S members
+ * 10 predict     ensemble x features -> label and confidences
+ * 11 evaluate    predictions + labels -> metrics one can trust
+ * 12 report      predictions -> one page to look at
+ * 13 search      grids of options -> a store of finished trials, and the best of them
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major and dense.
  *
@@ -227,7 +228,94 @@ LL_API void ll_images_free(ll_images *images);
 LL_API const ll_dataset *ll_images_dataset(const ll_images *images, ll_images_part part); /* borrowed; NULL if there is none */
 LL_API const int32_t *ll_images_classes(const ll_images *images, int64_t *count); /* [K] original class numbers, in label order */
 
-/* ---- 6 head -------------------------------------------------------------------------------------------------------------- */
+/* ---- 6 network ----------------------------------------------------------------------------------------------------------- */
+
+/* A trained network: a representation (all but its last dense layer) and a softmax head (that layer). Told by a short text:
+ *
+ *     mlp:512,20         dense layers of 512 and 20 units with ReLU, then dense K
+ *     vgg16              VGG-16 with batch norm for images of 32x32; vgg16:width=0.25 has a quarter of its channels
+ *     head:2             two dense layers on features: L - 1 hidden ones of D units with ReLU, then dense K */
+typedef struct ll_network ll_network;
+
+LL_API ll_status ll_network_read(ll_network **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+LL_API ll_status ll_network_write(ll_context *ctx, const char *path, const ll_network *network) LL_CHECK_RESULT; /* .safetensors */
+LL_API void ll_network_free(ll_network *network);
+LL_API const char *ll_network_text(const ll_network *network);     /* "mlp:512,20" */
+LL_API int64_t ll_network_classes(const ll_network *network);      /* K */
+LL_API int64_t ll_network_features(const ll_network *network);     /* D of its representation */
+/* How to read images for this network: its classes, its shift and scale. Borrows from the network. */
+LL_API ll_images_options ll_network_images(const ll_network *network);
+/* Rows of the training set that it never saw, ascending; *count may be 0. */
+LL_API const int64_t *ll_network_holdout(const ll_network *network, int64_t *count);
+
+/* One pass over the training rows. NaN where no rows were held out. */
+typedef struct ll_epoch {
+    int64_t epoch;                  /* from 1 */
+    double lr;                      /* at its first step */
+    double nll;                     /* mean over its steps: each batch before its update, dropout and augmentation on */
+    double held_nll, held_accuracy; /* of the held-out rows at its end */
+    double seconds;                 /* 0 in a network that was read */
+} ll_epoch;
+
+LL_API const ll_epoch *ll_network_epochs(const ll_network *network, int64_t *count);
+LL_API int64_t ll_network_kept(const ll_network *network); /* the epoch whose parameters it has, from 1 */
+
+typedef struct ll_train_options {
+    size_t struct_size;
+    const char *net;
+    int64_t epochs;
+    const char *optimiser;   /* "adam" "sgd" "nesterov" */
+    double lr;               /* 0 = what is usual: adam 1e-3, sgd and nesterov 0.1 */
+    int64_t batch_size;      /* B */
+    double momentum;         /* of sgd and nesterov */
+    double l2;               /* the loss has l2 |w|^2 of the hidden kernels */
+    int64_t lr_every;        /* epochs after which lr is multiplied by lr_factor, again and again; 0 = never */
+    double lr_factor;
+    double lr_decay;         /* lr is divided by 1 + lr_decay k after k steps */
+    const char *augment;     /* "none", or like "rotate=15,shift=0.1,flip": degrees, share of the side, mirror */
+    const char *keep;        /* "last" epoch, or "best": held-out accuracy, of equals the least held-out NLL */
+    bool no_holdout;         /* else a tenth of the rows, chosen by the seed, is not trained on */
+    uint64_t seed;
+    const int32_t *classes;  /* [K] original ids of the classes, of ll_images_classes; NULL = 0 .. K-1 */
+} ll_train_options;
+
+/* The paper's recipe for this network (NULL: mlp:512,20). */
+LL_API ll_train_options ll_train_options_default(const char *net);
+LL_API const ll_option *ll_train_options_table(size_t *count);
+/* A note per epoch goes to the log. */
+LL_API ll_status ll_train(ll_network **out, ll_context *ctx, const ll_dataset *data, const ll_train_options *options) LL_CHECK_RESULT;
+/* The same, into a .safetensors file, and also to *out where that is not NULL. PATH.partial has the state after the last whole epoch: with
+ * `resume` an interrupted run goes on from there and ends in the same bits; without it an existing PATH.partial is refused. */
+LL_API ll_status ll_train_write(ll_network **out, ll_context *ctx, const char *path, const ll_dataset *data, const ll_train_options *options,
+                                bool resume) LL_CHECK_RESULT;
+
+typedef struct ll_network_score {
+    int64_t n;
+    double nll, accuracy;
+} ll_network_score;
+
+/* On rows with labels, numbered as the network's classes. */
+LL_API ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_network *network, const ll_dataset *data) LL_CHECK_RESULT;
+
+/* What to encode; NULL where there is none. */
+typedef struct ll_encode_data {
+    const ll_dataset *train; /* becomes train and, for the rows that were held out, val */
+    const ll_dataset *test;
+    const ll_dataset *out;   /* out-of-distribution rows */
+} ll_encode_data;
+
+typedef struct ll_encode_options {
+    size_t struct_size;
+    int64_t block; /* rows per block; does not change a bit */
+} ll_encode_options;
+
+LL_API ll_encode_options ll_encode_options_default(void);
+LL_API const ll_option *ll_encode_options_table(size_t *count);
+/* Features of the last layer into an .npz (or .safetensors): features_{train,val,test,out}, labels_{train,val,test}, W, b, classes. */
+LL_API ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data,
+                                 const ll_encode_options *options) LL_CHECK_RESULT;
+
+/* ---- 7 head -------------------------------------------------------------------------------------------------------------- */
 
 /* theta = (W [K,D], b [K]) of p(k|z) = softmax(W z + b)_k. */
 typedef struct ll_head ll_head;
@@ -257,7 +345,7 @@ LL_API ll_array ll_head_weight_view(const ll_head *head); /* f32 [K,D] */
 LL_API ll_array ll_head_bias_view(const ll_head *head);   /* f32 [K] */
 LL_API double ll_head_gradient_norm(const ll_head *head); /* reached by ll_head_solve; NaN for a given head */
 
-/* ---- 7 fit --------------------------------------------------------------------------------------------------------------- */
+/* ---- 8 fit --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct ll_fit_options {
     size_t struct_size;
@@ -298,7 +386,7 @@ LL_API ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *da
 LL_API ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options,
                               bool resume) LL_CHECK_RESULT;
 
-/* ---- 8 ensemble ---------------------------------------------------------------------------------------------------------- */
+/* ---- 9 ensemble ---------------------------------------------------------------------------------------------------------- */
 
 /* S members; immutable. MC-Dropout stores one parameter vector and makes S members of it by masks at prediction. */
 LL_API ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
@@ -311,7 +399,7 @@ LL_API const char *ll_ensemble_method(const ll_ensemble *ensemble);
 LL_API ll_array ll_ensemble_weight_view(const ll_ensemble *ensemble); /* f32 [S or 1,K,D] */
 LL_API ll_array ll_ensemble_bias_view(const ll_ensemble *ensemble);   /* f32 [S or 1,K] */
 
-/* ---- 9 predict ----------------------------------------------------------------------------------------------------------- */
+/* ---- 10 predict ---------------------------------------------------------------------------------------------------------- */
 
 /* Every confidence is "higher = more sure". */
 typedef enum ll_confidence {
@@ -370,7 +458,7 @@ LL_API const ll_option *ll_predict_options_table(size_t *count);
 LL_API ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
                                   const ll_predict_options *options) LL_CHECK_RESULT;
 
-/* ---- 10 evaluate --------------------------------------------------------------------------------------------------------- */
+/* ---- 11 evaluate --------------------------------------------------------------------------------------------------------- */
 
 /* What metrics are made of: n points with confidences and, for the scores, probabilities. Owned arrays, NULL where unknown. */
 typedef struct ll_outcome {
@@ -485,7 +573,7 @@ LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_data
                             const ll_compare_options *options) LL_CHECK_RESULT;
 LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) LL_CHECK_RESULT;
 
-/* ---- 11 report ----------------------------------------------------------------------------------------------------------- */
+/* ---- 12 report ----------------------------------------------------------------------------------------------------------- */
 
 typedef enum ll_report_kind {
     LL_REPORT_PREDICTIONS, /* a file of ll_predict_write; the store of a search: each method's best; an ensemble: only its provenance */
@@ -515,7 +603,7 @@ LL_API const ll_option *ll_report_options_table(size_t *count);
 LL_API ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
                                  const ll_report_options *options) LL_CHECK_RESULT;
 
-/* ---- 12 search ----------------------------------------------------------------------------------------------------------- */
+/* ---- 13 search ----------------------------------------------------------------------------------------------------------- */
 
 /* The grid: lists of numbers or words with commas between them. After a slash stands what holds for one method only:
  * samples "10,100,1000/bootstrap:10,100". Methods take from each list what they read; equal trials are one. NULL = the method's default. */

@@ -98,7 +98,7 @@ static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
     if (isnan(s->first_nll))
         s->first_nll = nll;
     if (nll > limit + s->first_nll)
-        return diverged(ctx, chain, s->step - 1, "the mean training NLL of this epoch is above 2 ln K + that of the first one");
+        return diverged(ctx, chain, s->step - 1, "the mean training NLL of this epoch is above 2 ln K + that of the start");
     for (int64_t i = 0; i < chain->model->floats; i++)
         if (!isfinite(chain->theta[i]))
             return diverged(ctx, chain, s->step - 1, "a parameter is not finite");

@@ -4,10 +4,11 @@ import os
 import pathlib
 import shlex
 
+import images
 import samples
 from tap import case, check, main, run
 
-ORDER = ["fit", "predict", "evaluate", "threshold", "compare", "report", "inspect", "convert"]
+ORDER = ["train", "encode", "fit", "predict", "evaluate", "threshold", "compare", "report", "inspect", "convert"]
 
 
 def examples_of(page):
@@ -18,6 +19,7 @@ def examples_of(page):
 @case
 def examples_of_all_help_pages():
     samples.make()
+    images.squares("mnist")
     run(*samples.FIT, "--method", "sgd", "--samples", "5", "-o", "few.safetensors")
     run("predict", "few.safetensors", "--features", "out_features.npy", "-o", "pred_out.npz")
     for name in ORDER:

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* From a network and images to the features of its last layer, block by block into one file. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/meter.h"
+#include "base/pool.h"
+#include "data/dataset.h"
+#include "formats/format.h"
+#include "pipeline/network.h"
+
+ll_encode_options ll_encode_options_default(void) {
+    return (ll_encode_options){.struct_size = sizeof(ll_encode_options), .block = 256};
+}
+
+static const ll_option table[] = {
+    {"block", 0, LL_OPTION_INT, offsetof(ll_encode_options, block), "ROWS", NULL, 1, 1 << 20, false, false, "256", "rows encoded at once; does not change a bit"},
+};
+
+const ll_option *ll_encode_options_table(size_t *count) {
+    *count = LLI_COUNT(table);
+    return table;
+}
+
+enum { TRAIN, VAL, TEST, OUT, PARTS };
+enum { ARRAYS_MAX = 2 * PARTS + 3, NAME_BYTES = 20 };
+static const char *const part_names[PARTS] = {"train", "val", "test", "out"};
+
+typedef struct writer {
+    const ll_network *network;
+    lli_sink *sink;
+    ll_named_array specs[ARRAYS_MAX];
+    char names[ARRAYS_MAX][NAME_BYTES];
+    int64_t count;
+    int64_t features[PARTS], labels[PARTS]; /* places in specs, -1 = absent */
+    int64_t done[PARTS];                    /* rows written */
+    int64_t block;
+    float *z, *packed; /* [block,F] */
+    int32_t *truth;    /* [block] */
+    float *work;
+    float *head;       /* W [K,F], b [K] */
+    lli_meter meter;
+    lli_provenance provenance;
+} writer;
+
+static int64_t add(writer *w, const char *name, const char *part, ll_dtype dtype, int rank, int64_t rows, int64_t columns) {
+    char *full = w->names[w->count];
+    memcpy(full, name, strlen(name) + 1);
+    if (*part) {
+        strcat(full, "_");
+        strcat(full, part);
+    }
+    w->specs[w->count] = (ll_named_array){full, ll_array_view(NULL, dtype, rank, (int64_t[]){rows, columns})};
+    return w->count++;
+}
+
+static void add_part(writer *w, int part, int64_t rows, bool labels) {
+    w->features[part] = rows ? add(w, "features", part_names[part], LL_DTYPE_F32, 2, rows, w->network->model->features) : -1;
+    w->labels[part] = rows && labels ? add(w, "labels", part_names[part], LL_DTYPE_I32, 1, rows, 0) : -1;
+}
+
+/* Were these the rows that the network was trained on? Only then do its held-out rows mean anything. */
+static bool is_own(const ll_network *n, const ll_dataset *data) {
+    const char *hash = lli_provenance_get(&n->provenance, "features_sha256");
+    return hash && strcmp(hash, data->features_hash) == 0 && (!n->holdout_count || n->holdout[n->holdout_count - 1] < data->rows.N);
+}
+
+static ll_status check(ll_context *ctx, const ll_network *n, const ll_encode_data *data) {
+    static const char *const what[] = {"the training rows", "the test rows", "the out-of-distribution rows"};
+    const ll_dataset *const sets[] = {data->train, data->test, data->out};
+    if (!data->train && !data->test && !data->out)
+        return lli_fail(ctx, LL_ERR_USAGE, "there is nothing to encode: give rows for training, test or out");
+    for (int i = 0; i < 3; i++)
+        if (sets[i])
+            LLI_TRY(lli_network_check_rows(ctx, n, &sets[i]->rows, what[i]));
+    if (data->train && n->holdout_count && !is_own(n, data->train))
+        lli_log(ctx, LL_LOG_WARNING, "the network was trained on other rows than these: all of them become features_train, and there is no features_val");
+    return LL_OK;
+}
+
+/* ---- provenance ---- */
+
+static ll_status record_network(ll_context *ctx, writer *w) {
+    const ll_network *n = w->network;
+    lli_provenance *p = &w->provenance;
+    lli_hash hash;
+    char text[LLI_HASH_TEXT];
+    lli_hash_array(&hash, LL_DTYPE_F32, 1, &n->model->floats);
+    lli_hash_add(&hash, n->theta, (size_t)n->model->floats * sizeof *n->theta);
+    lli_hash_text(&hash, text);
+    LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
+    LLI_TRY(lli_provenance_add(ctx, p, "net", ll_network_text(n)));
+    LLI_TRY(lli_provenance_add(ctx, p, "network_sha256", text));
+    return lli_provenance_add(ctx, p, "isa", ll_isa());
+}
+
+static ll_status record(ll_context *ctx, writer *w, const ll_encode_data *data) {
+    LLI_TRY(record_network(ctx, w));
+    if (data->train)
+        LLI_TRY(lli_provenance_add(ctx, &w->provenance, "train_sha256", data->train->features_hash));
+    if (data->test)
+        LLI_TRY(lli_provenance_add(ctx, &w->provenance, "test_sha256", data->test->features_hash));
+    return data->out ? lli_provenance_add(ctx, &w->provenance, "out_sha256", data->out->features_hash) : LL_OK;
+}
+
+/* ---- rows ---- */
+
+static ll_status put(ll_context *ctx, writer *w, int part, const float *z, const int32_t *labels, int64_t n) {
+    if (n == 0)
+        return LL_OK;
+    LLI_TRY(lli_sink_write(w->sink, ctx, w->features[part], w->done[part], n, z));
+    if (w->labels[part] >= 0)
+        LLI_TRY(lli_sink_write(w->sink, ctx, w->labels[part], w->done[part], n, labels));
+    w->done[part] += n;
+    return LL_OK;
+}
+
+/* Rows of a block that are (or are not) in the ascending list, which *next walks along. */
+static int64_t pick(writer *w, const int32_t *labels, int64_t first, int64_t n, bool listed) {
+    const ll_network *net = w->network;
+    int64_t F = net->model->features, count = 0, next = 0;
+    while (next < net->holdout_count && net->holdout[next] < first)
+        next++;
+    for (int64_t i = 0; i < n; i++) {
+        bool held = next < net->holdout_count && net->holdout[next] == first + i;
+        next += held;
+        if (held != listed)
+            continue;
+        memcpy(w->packed + count * F, w->z + i * F, (size_t)F * sizeof *w->z);
+        if (labels)
+            w->truth[count] = labels[i];
+        count++;
+    }
+    return count;
+}
+
+static ll_status encode(ll_context *ctx, writer *w, const ll_dataset *data, int part, bool split) {
+    const lli_model *m = w->network->model;
+    const lli_rows rows = lli_network_rows(w->network, &data->rows);
+    for (int64_t first = 0; first < rows.N; first += w->block) {
+        int64_t n = LLI_MIN(w->block, rows.N - first);
+        const int32_t *labels = data->labels ? data->labels + first : NULL;
+        LLI_TRY(lli_cancel_check(ctx));
+        LLI_TRY(m->ops->represent(ctx, m, w->z, w->network->theta, w->work, &rows, first, n, NULL));
+        if (split) {
+            int64_t count = pick(w, labels, first, n, false);
+            LLI_TRY(put(ctx, w, TRAIN, w->packed, w->truth, count));
+            count = pick(w, labels, first, n, true);
+            LLI_TRY(put(ctx, w, VAL, w->packed, w->truth, count));
+        } else {
+            LLI_TRY(put(ctx, w, part, w->z, labels, n));
+        }
+        lli_meter_add(ctx, &w->meter, n);
+    }
+    return LL_OK;
+}
+
+/* W [K,F] and b [K] of the last layer. */
+static ll_status take_head(ll_context *ctx, writer *w) {
+    const lli_model *m = w->network->model;
+    int64_t floats = 0, before = 0;
+    for (int i = 0; i < m->tensors; i++) {
+        before += i < m->head_tensor ? m->tensor[i].count : 0;
+        floats += m->tensor[i].count;
+    }
+    float *all = NULL, *tensors[LLI_TENSORS_MAX];
+    LLI_TRY(lli_memory_new(ctx, &all, floats, sizeof *all));
+    ll_status status = lli_memory_new(ctx, &w->head, m->K * (m->features + 1), sizeof *w->head);
+    if (status == LL_OK) {
+        tensors[0] = all;
+        for (int i = 1; i < m->tensors; i++)
+            tensors[i] = tensors[i - 1] + m->tensor[i - 1].count;
+        m->ops->unpack(m, tensors, w->network->theta);
+        memcpy(w->head, tensors[m->head_tensor], (size_t)(m->K * m->features) * sizeof *w->head);
+        memcpy(w->head + m->K * m->features, tensors[m->head_tensor + 1], (size_t)m->K * sizeof *w->head);
+    }
+    lli_memory_free(all);
+    return status;
+}
+
+static ll_status prepare(ll_context *ctx, writer *w, const ll_encode_data *data, const char *path, bool split) {
+    const lli_model *m = w->network->model;
+    int64_t held = split ? w->network->holdout_count : 0, F = m->features;
+    for (int part = 0; part < PARTS; part++)
+        w->features[part] = w->labels[part] = -1;
+    if (data->train) {
+        add_part(w, TRAIN, data->train->rows.N - held, data->train->labels != NULL);
+        add_part(w, VAL, held, data->train->labels != NULL);
+    }
+    if (data->test)
+        add_part(w, TEST, data->test->rows.N, data->test->labels != NULL);
+    if (data->out)
+        add_part(w, OUT, data->out->rows.N, false);
+    int64_t W = add(w, "W", "", LL_DTYPE_F32, 2, m->K, F), b = add(w, "b", "", LL_DTYPE_F32, 1, m->K, 0);
+    int64_t classes = add(w, "classes", "", LL_DTYPE_I32, 1, m->K, 0);
+    LLI_TRY(lli_memory_new(ctx, &w->z, w->block * F, sizeof *w->z));
+    LLI_TRY(lli_memory_new(ctx, &w->packed, w->block * F, sizeof *w->packed));
+    LLI_TRY(lli_memory_new(ctx, &w->truth, w->block, sizeof *w->truth));
+    LLI_TRY(lli_memory_new(ctx, &w->work, m->ops->represent_floats(m, w->block, lli_pool_workers(ctx)), sizeof *w->work));
+    LLI_TRY(take_head(ctx, w));
+    LLI_TRY(record(ctx, w, data));
+    LLI_TRY(lli_sink_open(&w->sink, ctx, path, w->specs, w->count, w->provenance.pairs, w->provenance.count));
+    LLI_TRY(lli_sink_write(w->sink, ctx, W, 0, m->K, w->head));
+    LLI_TRY(lli_sink_write(w->sink, ctx, b, 0, m->K, w->head + m->K * F));
+    return lli_sink_write(w->sink, ctx, classes, 0, m->K, w->network->classes);
+}
+
+static int64_t rows_of(const ll_dataset *data) {
+    return data ? data->rows.N : 0;
+}
+
+ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data, const ll_encode_options *given) {
+    ll_encode_options o = given ? *given : ll_encode_options_default();
+    if (o.struct_size != sizeof o)
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_encode_options has %zu bytes where %zu were expected: start from ll_encode_options_default()", o.struct_size, sizeof o);
+    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), &o));
+    LLI_TRY(check(ctx, network, data));
+    if (lli_sink_is_table(path))
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: features of several parts do not fit one table; write .npz or .safetensors", path);
+    writer w = {.network = network, .block = o.block};
+    bool split = data->train && network->holdout_count && is_own(network, data->train);
+    lli_meter_init(&w.meter, "encode", rows_of(data->train) + rows_of(data->test) + rows_of(data->out));
+    ll_status status;
+    LLI_DO(prepare(ctx, &w, data, path, split));
+    if (data->train)
+        LLI_DO(encode(ctx, &w, data->train, TRAIN, split));
+    if (data->test)
+        LLI_DO(encode(ctx, &w, data->test, TEST, false));
+    if (data->out)
+        LLI_DO(encode(ctx, &w, data->out, OUT, false));
+    lli_sink *whole = w.sink;
+    w.sink = NULL;
+    LLI_DO(lli_sink_commit(whole, ctx));
+done:
+    lli_sink_abandon(w.sink);
+    lli_memory_free(w.z);
+    lli_memory_free(w.packed);
+    lli_memory_free(w.truth);
+    lli_memory_free(w.work);
+    lli_memory_free(w.head);
+    lli_provenance_release(&w.provenance);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* A trained network and its file: .safetensors with the tensors layers.<i>.weight and so on in PyTorch's shapes, and besides
+ *
+ *     holdout  i64 [n]    rows of the training set that were not trained on; absent without any
+ *     epochs   f64 [E,4]  per epoch lr, training NLL, held-out NLL, held-out accuracy
+ *
+ * The metadata say the rest: format, net, input (height x width x channels), shift and scale of bytes, classes (original ids), kept_epoch,
+ * the options and hashes that decide its numbers. */
+#ifndef LLI_PIPELINE_NETWORK_H
+#define LLI_PIPELINE_NETWORK_H
+
+#include "base/rows.h"
+#include "ensemble/ensemble.h"
+#include "model/network.h"
+
+#define LLI_NETWORK_FORMAT "lastlayer-network-1"
+
+struct ll_network {
+    lli_network *net;
+    const lli_model *model;
+    float *theta;                    /* [model->floats] */
+    int64_t height, width, channels; /* of its input; 1, 1, D for plain features */
+    float shift, scale;              /* x = (byte - shift) * scale */
+    int32_t *classes;                /* [K] original ids */
+    int64_t *holdout;                /* [holdout_count], ascending */
+    int64_t holdout_count;
+    ll_epoch *epochs;                /* [epoch_count] */
+    int64_t epoch_count, kept;
+    lli_provenance provenance;       /* all the metadata */
+};
+
+/* A network with its parameters at zero; the rest is for the caller to fill. */
+ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels, int64_t K) LL_CHECK_RESULT;
+/* Refuses rows that the network cannot take; `what` begins the sentence. */
+ll_status lli_network_check_rows(ll_context *ctx, const ll_network *network, const lli_rows *rows, const char *what) LL_CHECK_RESULT;
+/* The rows as this network sees them: bytes with its own shift and scale. */
+lli_rows lli_network_rows(const ll_network *network, const lli_rows *rows);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of training: their table, their defaults by network, their checks. */
+#include "train/recipe.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define AT(member) offsetof(ll_train_options, member)
+
+static const ll_option table[] = {
+    {"net", 0, LL_OPTION_TEXT, AT(net), "NET", NULL, 0, 0, false, false, "mlp:512,20", "the network: mlp:UNITS,UNITS,... or vgg16 or vgg16:width=W or head:LAYERS"},
+    {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 1, 1e6, false, false, "20, vgg16 250", "passes over the training rows"},
+    {"optimiser", 0, LL_OPTION_CHOICE, AT(optimiser), "NAME", "adam|sgd|nesterov", 0, 0, false, false, "adam, vgg16 nesterov", "how gradients move the parameters"},
+    {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, false, false, "adam 0.001, sgd and nesterov 0.1", "learning rate"},
+    {"batch-size", 'B', LL_OPTION_INT, AT(batch_size), "B", NULL, 1, 1 << 24, false, false, "32, vgg16 128, head 512", "rows per step"},
+    {"momentum", 0, LL_OPTION_REAL, AT(momentum), "M", NULL, 0, 1, false, true, "0.9", "momentum of sgd and nesterov"},
+    {"l2", 0, LL_OPTION_REAL, AT(l2), "L", NULL, 0, 1e6, false, false, "0, vgg16 0.0005", "adds L |w|^2 of the hidden kernels to the loss"},
+    {"lr-every", 0, LL_OPTION_INT, AT(lr_every), "EPOCHS", NULL, 0, 1e6, false, false, "never, vgg16 20", "multiply the learning rate by --lr-factor every so many epochs; 0 = never"},
+    {"lr-factor", 0, LL_OPTION_REAL, AT(lr_factor), "F", NULL, 0, 1, true, false, "0.5", "factor of --lr-every"},
+    {"lr-decay", 0, LL_OPTION_REAL, AT(lr_decay), "D", NULL, 0, 1e6, false, false, "0, vgg16 1e-06", "divide the learning rate by 1 + D k after k steps"},
+    {"augment", 0, LL_OPTION_TEXT, AT(augment), "HOW", NULL, 0, 0, false, false, "none, vgg16 rotate=15,shift=0.1,flip", "turn (degrees), shift (share of the side) and mirror images at random while training"},
+    {"keep", 0, LL_OPTION_CHOICE, AT(keep), "EPOCH", "last|best", 0, 0, false, false, "last", "which epoch's parameters: the last, or the one with the best held-out accuracy (of equals the least NLL)"},
+    {"no-holdout", 0, LL_OPTION_FLAG, AT(no_holdout), NULL, NULL, 0, 0, false, false, NULL, "train on all rows; otherwise a tenth is held out, and listed in the network file"},
+    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0", "seed of everything random; the same seed gives the same bits"},
+};
+
+const ll_option *ll_train_options_table(size_t *count) {
+    *count = LLI_COUNT(table);
+    return table;
+}
+
+static bool is_kind(const char *net, const char *kind) {
+    return net && strncmp(net, kind, strlen(kind)) == 0;
+}
+
+ll_train_options ll_train_options_default(const char *net) {
+    ll_train_options o = {
+        .struct_size = sizeof(ll_train_options), .net = net ? net : "mlp:512,20", .epochs = 20, .optimiser = "adam", .batch_size = 32,
+        .momentum = 0.9, .lr_factor = 0.5, .augment = "none", .keep = "last",
+    };
+    if (is_kind(net, "head"))
+        o.batch_size = 512;
+    if (is_kind(net, "vgg")) {
+        o.epochs = 250;
+        o.optimiser = "nesterov";
+        o.batch_size = 128;
+        o.l2 = 5e-4;
+        o.lr_every = 20;
+        o.lr_decay = 1e-6;
+        o.augment = "rotate=15,shift=0.1,flip";
+    }
+    return o;
+}
+
+ll_status lli_recipe_init(ll_context *ctx, lli_recipe *recipe, const ll_train_options *given, int64_t N) {
+    *recipe = (lli_recipe){.options = given ? *given : ll_train_options_default(NULL)};
+    ll_train_options *o = &recipe->options;
+    if (o->struct_size != sizeof *o)
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_train_options has %zu bytes where %zu were expected: start from ll_train_options_default()", o->struct_size, sizeof *o);
+    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
+    const lli_rule *rule = o->optimiser ? lli_rule_find(o->optimiser) : NULL;
+    if (!o->net || !rule || !o->augment || !o->keep)
+        return lli_fail(ctx, LL_ERR_USAGE, "net, optimiser, augment and keep of ll_train_options must not be NULL: start from ll_train_options_default()");
+    if (o->no_holdout && strcmp(o->keep, "best") == 0)
+        return lli_fail(ctx, LL_ERR_USAGE, "--keep best chooses by the held-out rows; leave out --no-holdout");
+    if (o->lr == 0)
+        o->lr = rule->lr;
+    recipe->steps = lli_chain_epoch_steps(N, o->batch_size);
+    int64_t total, every;
+    if (!lli_multiply(&total, recipe->steps, o->epochs) || total >= 4000000000 || !lli_multiply(&every, recipe->steps, o->lr_every))
+        return lli_fail(ctx, LL_ERR_USAGE, "these options ask for more than 4e9 steps; lower --epochs or raise --batch-size");
+    recipe->optimiser = lli_optimiser_default(rule);
+    recipe->optimiser.momentum = o->momentum;
+    recipe->optimiser.l2 = o->l2;
+    recipe->chain = (lli_chain_options){
+        .optimiser = &recipe->optimiser,
+        .lr = o->lr,
+        .lr_t0 = o->lr_decay > 0 ? 1 / o->lr_decay : 0,
+        .lr_power = 1,
+        .lr_factor = o->lr_factor,
+        .lr_every = every,
+        .batch_size = o->batch_size,
+        .seed = o->seed,
+    };
+    return LL_OK;
+}
