@@ -15,7 +15,7 @@
 #include "formats/file.h"
 #include "formats/readers.h"
 
-#define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv .bin .png"
+#define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv .bin .png .h5"
 
 typedef ll_status parse_fn(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
 
@@ -91,10 +91,12 @@ static ll_status refuse_pickle(ll_context *ctx, ll_bundle *bundle, const unsigne
     return lli_pickle_refuse(ctx, name);
 }
 
-static ll_status refuse_hdf5(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
+#ifndef LLI_WITH_HDF5
+ll_status lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
     (void)bundle, (void)bytes, (void)size;
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: an HDF5 file is not read; expected one of " READ_FORMATS, name);
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: HDF5 is not read, because this lastlayer was built without libhdf5", name);
 }
+#endif
 
 #ifndef LLI_WITH_PNG
 ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
@@ -112,7 +114,7 @@ static const format formats[] = {
     {"idx", ".idx", "two zero bytes, a type and a rank", is_idx, lli_idx_parse, NULL, NULL, false},
     {"idx", ".gz", "\\x1f\\x8b", is_gzip, lli_idx_gz_parse, NULL, NULL, false},
     {"pickle", ".pt", "PK or \\x80", is_pickle, refuse_pickle, NULL, NULL, false},
-    {"hdf5", ".h5", "\\x89HDF", is_hdf5, refuse_hdf5, NULL, NULL, false},
+    {"hdf5", ".h5", "\\x89HDF", is_hdf5, lli_hdf5_parse, NULL, NULL, false},
     {"png", ".png", "\\x89PNG", is_png, lli_png_parse, NULL, NULL, false},
     {"csv", ".csv", "text", is_text, lli_csv_parse, NULL, NULL, false},
 };

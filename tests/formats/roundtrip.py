@@ -319,7 +319,7 @@ def test_refused_files():
         run("model.npz:fc.weight", "w.npy")
         same(np.load("w.npy"), np.ones((2, 3), "f4"))
     open("m.h5", "wb").write(b"\x89HDF\r\n\x1a\n" + bytes(50))
-    run("m.h5", status=4, words="HDF5 file is not read; expected one of .npy .npz .safetensors")
+    run("m.h5", status=4, words="m.h5: ")
     open("x.npy", "wb").write(b"garbage text")
     run("x.npy", status=4, words="not a .npy file, or truncated: it should begin with \\x93NUMPY")
     open("x.dat", "wb").write(bytes(range(200, 256)) + bytes(range(32)))
@@ -366,6 +366,46 @@ def test_cifar_records():
     np.savez("images.npz", images=planes, labels=fine + 10)
     run("images.npz", "x.bin", status=5, words='"labels" is 1')
     assert not os.path.exists("x.bin")
+
+
+def test_hdf5():
+    """What h5py writes: types, byte orders, gzip, texts; what reaches beyond the file is refused."""
+    try:
+        import h5py
+    except ImportError:
+        return "SKIP no h5py"
+    arrays = {"dense_1/dense_1/kernel:0": sample("f4", (4, 3)), "dense_1/dense_1/bias:0": sample("f4", (3,)), "model_weights/a": sample("<f8", (2, 2)),
+              "big": sample(">i2", (5, 2)), "packed": sample("i8", (40, 3)), "number": sample("u1", ()), "half": np.ones(3, "f2"), "none": np.zeros((0, 4), "f4")}
+    for latest in {}, {"libver": "latest"}:
+        with h5py.File("model.h5", "w", **latest) as f:
+            for name, array in arrays.items():
+                f.create_dataset(name, data=array, **({"compression": "gzip", "shuffle": True, "fletcher32": True} if name == "packed" else {}))
+            f.attrs["layer_names"] = [b"flatten_1", b"dense_1"]
+            f.attrs["keras_version"] = "2.2.4"
+            f["model_weights"].attrs["backend"] = np.bytes_("tensorflow")
+            f["text"] = "not a number"
+            f["link"] = h5py.SoftLink("/big")
+            f["elsewhere"] = h5py.ExternalLink("other.h5", "/x")
+        if "without libhdf5" in subprocess.run([program, "model.h5"], capture_output=True, text=True).stderr:
+            return "SKIP built without libhdf5"
+        out = run("model.h5")
+        assert out.startswith("hdf5\n") and out.count(":0 f32") == 2 and "/text" not in out and "/link" not in out and "elsewhere" not in out, out
+        assert "layer_names=flatten_1,dense_1\n" in out and "keras_version=2.2.4" in out and "backend=tensorflow" in out, out
+        for name, array in arrays.items():
+            run(f"model.h5:/{name}", "x.npz")
+            same(np.load("x.npz")["/" + name], array.astype("f4") if name == "half" else array)
+    whole = open("model.h5", "rb").read()
+    for keep in 100, len(whole) // 2, len(whole) - 1:
+        open("cut.h5", "wb").write(whole[:keep])
+        run("cut.h5", status=4, words="the HDF5 file is damaged or truncated")
+    with h5py.File("outside.h5", "w") as f:
+        f.create_dataset("x", (4,), "f4", external=[("/etc/hostname", 0, 16)])
+    run("outside.h5", status=4, words='"/x" is stored outside the file')
+    with h5py.File("odd.h5", "w") as f:
+        f.create_dataset("x", data=np.arange(100), compression="lzf")
+    run("odd.h5", status=4, words="expected plain or gzip")
+    h5py.File("empty.h5", "w").close()
+    run("empty.h5", status=4, words="holds no array of numbers")
 
 
 def test_pipe_as_input():
