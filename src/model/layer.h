@@ -36,6 +36,7 @@ typedef struct lli_layer {
     int parts;
     lli_part part[LLI_LAYER_PARTS_MAX];     /* first: of theta */
     lli_tensor tensor[LLI_LAYER_PARTS_MAX]; /* one for each part; name = what stands behind layers.<i>. */
+    const struct lli_conv_kernels *conv; /* conv: what does the work */
     int64_t ld;       /* floats between rows of the output: its units, but for the logits */
 } lli_layer;
 

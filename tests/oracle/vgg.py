@@ -30,11 +30,11 @@ def channels_of(count):
 
 
 def tensors():
-    """Name, shape and values of all tensors, in order. Element i of tensor t is made of test number i of stream 100 + t."""
+    """Name, shape and values of all tensors, in order. Element i of tensor t is made of test number i of stream 200 + t."""
     out, number = [], 0
 
     def put(layer, name, shape, limit, centre):
-        u = draws.uniform(100 + len(out), int(np.prod(shape)))
+        u = draws.uniform(200 + len(out), int(np.prod(shape)))
         out.append((f"layers.{layer}.{name}", (np.float32(limit) * (2 * u - 1).astype(np.float32) + np.float32(centre)).astype(np.float64).reshape(shape)))
 
     def norm(layer, c):

@@ -152,7 +152,7 @@ static void forward_pixel(const job *j, float *y, const float *x, const lli_conv
     }
 }
 
-static void forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
+static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
                     lli_range images, lli_range panels) {
     int64_t step = s->H * s->W, group = s->W > SMALL ? 1 : 4 * TILE, rows = s->W > SMALL ? LLI_MAX(1, 4096 / (s->W * s->in)) : s->H;
     for (int64_t n = images.first; n < images.end; n += group) {
@@ -172,6 +172,7 @@ static void forward(float *y, const float *x, const float *weights, const float 
                             forward_pixel(&j, to, from, s, v, u, count);
             }
     }
+    return true;
 }
 
 /* [16 channels][16 outputs] -> [16 outputs][16 channels], both 16 apart; the first `outputs` of them. Channels from `channels` on become 0. */
@@ -303,7 +304,7 @@ static void weights_tile(float *dw, const chunk *c, const float *dy, const lli_c
     }
 }
 
-static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
+static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
     int64_t step = s->H * s->W, panels = lli_conv_panels(s->out), range = channels.end - channels.first, most = LLI_MIN(n, lli_conv_chunk(s));
     chunk c = {0, scratch + 2 * panels * PANEL, scratch + 2 * panels * PANEL + panels * most * step * PANEL, (double *)(void *)scratch};
     memset(c.db, 0, (size_t)(panels * PANEL) * sizeof *c.db);
@@ -323,6 +324,7 @@ static void weights(float *dw, float *db, float *scratch, const float *x, const 
     if (db)
         for (int64_t o = 0; o < s->out; o++)
             db[o] = (float)c.db[o];
+    return true;
 }
 
-const lli_conv_kernels LEVEL(conv) = {.forward = forward, .flip = flip, .weights = weights};
+const lli_conv_kernels LEVEL(conv) = {.name = "direct", .forward = forward, .flip = flip, .weights = weights};
