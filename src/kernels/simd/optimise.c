@@ -7,14 +7,30 @@ INLINE vf flush(vf x) {
     return (vf)((vi)x & ((x > all(LLI_MOMENT_MIN)) | (x < all(-LLI_MOMENT_MIN))));
 }
 
-INLINE void adam(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay) {
-    vf w = load(theta), old = load(m);
-    vf g = fma_f(all(decay), w, load(gradient));
-    vf mean = flush(fma_f(all(a->rest1), g - old, old));
-    vf square = flush(fma_f(all(a->rest2) * g, g, all(a->beta2) * load(v)));
-    store(m, mean);
+enum { CHUNK = 512 }; /* parameters whose roots wait in the first-level cache */
+
+/* The first half: both moments, and what the first one is divided by. */
+INLINE vf adam_moments(const float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay) {
+    vf old = load(m);
+    vf g = fma_f(all(decay), load(theta), load(gradient));
+    vf square = fma_f(all(a->rest2) * g, g, all(a->beta2) * load(v));
+    square = (vf)((vi)square & (square > all(LLI_MOMENT_MIN)));
+    store(m, flush(fma_f(all(a->rest1), g - old, old)));
     store(v, square);
-    store(theta, w - all(a->step) * mean / fma_f(all(a->root), square_root(square), all(a->eps)));
+    return fma_f(all(a->root), square_root(square), all(a->eps));
+}
+
+INLINE void adam_step(float *theta, const float *m, vf divisor, const lli_adam *a) {
+    store(theta, load(theta) - all(a->step) * load(m) / divisor);
+}
+
+/* In two short loops: the way from a gradient to its step is long, and the processor looks ahead over a few elements only. */
+static void adam_chunk(float *theta, float *m, float *v, const float *gradient, lli_adam a, float decay, int64_t vectors) {
+    vf divisor[CHUNK / W];
+    for (int64_t i = 0; i < vectors; i++)
+        divisor[i] = adam_moments(theta + i * W, m + i * W, v + i * W, gradient + i * W, &a, decay);
+    for (int64_t i = 0; i < vectors; i++)
+        adam_step(theta + i * W, m + i * W, divisor[i], &a);
 }
 
 INLINE void momentum(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, bool nesterov) {
@@ -32,8 +48,8 @@ typedef struct rest {
 
 void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count) {
     int64_t i = 0;
-    for (; i + W <= count; i += W)
-        adam(theta + i, m + i, v + i, gradient + i, a, decay);
+    for (int64_t vectors; (vectors = LLI_MIN(CHUNK, count - i) / W) > 0; i += vectors * W)
+        adam_chunk(theta + i, m + i, v + i, gradient + i, *a, decay, vectors);
     if (i == count)
         return;
     rest r = {0};
@@ -42,7 +58,7 @@ void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const 
     memcpy(r.gradient, gradient + i, bytes);
     memcpy(r.first, m + i, bytes);
     memcpy(r.second, v + i, bytes);
-    adam(r.theta, r.first, r.second, r.gradient, a, decay);
+    adam_chunk(r.theta, r.first, r.second, r.gradient, *a, decay, 1);
     memcpy(theta + i, r.theta, bytes);
     memcpy(m + i, r.first, bytes);
     memcpy(v + i, r.second, bytes);
