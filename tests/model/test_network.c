@@ -2,6 +2,7 @@
 /* Networks of dense layers: gradients against differences, bits, masks, memory, kinds of rows, texts. */
 #include "base/half.h"
 #include "kernels/kernels.h"
+#include "summary.h"
 #include "trial.h"
 
 static void gradients_match_differences(void **state) {
@@ -17,6 +18,72 @@ static void gradients_match_differences(void **state) {
             trial_differences(&t, 3, 0.02);
             trial_free(&t);
         }
+}
+
+enum { STREAM = 100 }; /* of the test data that makes the first tensor */
+
+/* The weights of tests/oracle/network.py. */
+static void load_weights(trial *t, float **tensors) {
+    for (int i = 0; i < t->model->tensors; i++) {
+        tensors[i] = trial_array(t, t->model->tensor[i].count, sizeof(float));
+        for (int64_t k = 0; k < t->model->tensor[i].count; k++)
+            tensors[i][k] = 0.25f * (float)(2 * check_uniform(STREAM + i, k) - 1);
+    }
+    t->model->ops->pack(t->model, t->theta, (const float *const *)tensors);
+}
+
+static void check_case(json_t *fixture, json_t *expected, trial *t) {
+    const lli_model *m = t->model;
+    int64_t n = t->step.n, F = m->features;
+    float *tensors[LLI_TENSORS_MAX], *after[LLI_TENSORS_MAX], *z = trial_array(t, n * F, sizeof(float));
+    float *work = trial_array(t, m->ops->represent_floats(m, n, 2), sizeof(float));
+    double nll, *features = fixture_reals(expected, "features", n * F);
+    json_t *gradients = fixture_get(expected, "gradients"), *changes = fixture_get(expected, "changes");
+    load_weights(t, tensors);
+    for (int64_t i = 0; i < n; i++)
+        t->list[i] = i;
+    t->step.seed = (uint64_t)fixture_integer(fixture, "seed");
+    t->step.member = fixture_integer(fixture, "member");
+    t->step.step = fixture_integer(fixture, "step");
+    t->step.lr = fixture_real(fixture, "lr");
+    t->step.decay = fixture_real(fixture, "decay");
+    t->step.drop16 = (uint32_t)fixture_integer(expected, "drop16");
+    CHECK_OK(t->ctx, m->ops->represent(t->ctx, m, z, t->theta, work, &t->rows, 0, n, NULL));
+    for (int64_t i = 0; i < n * F; i++)
+        CHECK_NEAR((double)z[i], features[i], 1e-5 * (1 + fabs(features[i])));
+    CHECK_NEAR(trial_gradient(t), fixture_real(expected, "nll"), 1e-5 * fixture_real(expected, "nll"));
+    CHECK_OK(t->ctx, m->ops->step(&nll, t->ctx, m, t->theta, t->work, &t->rows, &t->step));
+    for (int i = 0; i < m->tensors; i++)
+        after[i] = trial_array(t, m->tensor[i].count, sizeof(float));
+    m->ops->unpack(m, after, t->theta);
+    for (int i = 0; i < m->tensors; i++) {
+        for (int64_t k = 0; k < m->tensor[i].count; k++)
+            after[i][k] -= tensors[i][k];
+        assert_summary(json_array_get(changes, (size_t)i), after[i], m->tensor[i].count);
+    }
+    m->ops->unpack(m, after, t->gradient);
+    for (int i = 0; i < m->tensors; i++) {
+        assert_summary(json_array_get(gradients, (size_t)i), after[i], m->tensor[i].count);
+        lli_memory_free(tensors[i]);
+        lli_memory_free(after[i]);
+    }
+    lli_memory_free(z);
+    lli_memory_free(work);
+    free(features);
+}
+
+/* Representation, loss, gradient and one step, with and without MC-Dropout. */
+static void step_equals_pytorch(void **state) {
+    (void)state;
+    json_t *fixture = fixture_read("network"), *expected;
+    size_t index;
+    json_array_foreach(fixture_get(fixture, "cases"), index, expected) {
+        trial t = trial_new(json_string_value(fixture_get(expected, "net")), fixture_integer(expected, "height"), fixture_integer(expected, "width"),
+                            fixture_integer(expected, "channels"), fixture_integer(expected, "K"), fixture_integer(expected, "N"), 2);
+        check_case(fixture, expected, &t);
+        trial_free(&t);
+    }
+    json_decref(fixture);
 }
 
 /* sgd: theta + lr (- gradient - decay theta); the bias decays too. sgld adds noise times the normals of the elements' places. */
@@ -284,6 +351,7 @@ static void texts_that_tell_no_network(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_match_differences),
+        cmocka_unit_test(step_equals_pytorch),
         cmocka_unit_test(step_follows_the_gradient),
         cmocka_unit_test(same_bits_on_any_number_of_threads),
         cmocka_unit_test(steps_allocate_nothing),

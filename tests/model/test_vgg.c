@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution, batch norm and max-pooling as layers: a narrow VGG-16 against PyTorch, gradients against differences, bits, memory. */
-#include "fixture.h"
 #include "kernels/kernels.h"
 #include "model/layer.h"
+#include "summary.h"
 #include "trial.h"
 
 #if defined(LLI_WITH_ONEDNN)
@@ -11,7 +11,7 @@
 
 #define NARROW "vgg16:width=0.125"
 
-enum { SIDE = 32, STREAM = 200, PRODUCTS = 4 };
+enum { SIDE = 32, STREAM = 200 };
 
 /* The weights of tests/oracle/vgg.py, and its images in the order of the batch. */
 static void load_problem(trial *t, json_t *fixture, float **tensors) {
@@ -44,24 +44,6 @@ static void free_tensors(trial *t, float **tensors) {
         lli_memory_free(tensors[i]);
 }
 
-static void assert_gradient(json_t *expected, const float *gradient, int64_t count) {
-    int tensor = (int)fixture_integer(expected, "tensor");
-    double norm = fixture_real(expected, "norm"), *products = fixture_reals(expected, "products", PRODUCTS), squares = 0;
-    for (int64_t k = 0; k < count; k++)
-        squares += (double)gradient[k] * (double)gradient[k];
-    CHECK_NEAR(sqrt(squares), norm, 1e-4 * norm);
-    for (int p = 0; p < PRODUCTS; p++) {
-        double product = 0, length = 0;
-        for (int64_t k = 0; k < count; k++) {
-            double v = 2 * check_uniform(1000 + 10 * tensor + p, k) - 1;
-            product += v * (double)gradient[k];
-            length += v * v;
-        }
-        CHECK_NEAR(product, products[p], 1e-4 * norm * sqrt(length));
-    }
-    free(products);
-}
-
 /* Loss, gradient and running statistics of one training pass, with the network's own dropout and with MC-Dropout. */
 static void training_equals_pytorch(void **state) {
     (void)state;
@@ -78,7 +60,7 @@ static void training_equals_pytorch(void **state) {
         t.model->ops->unpack(t.model, tensors, t.gradient);
         json_array_foreach(fixture_get(expected, "gradients"), index, entry) {
             int i = (int)fixture_integer(entry, "tensor");
-            assert_gradient(entry, tensors[i], t.model->tensor[i].count);
+            assert_summary(entry, tensors[i], t.model->tensor[i].count);
         }
         t.model->ops->unpack(t.model, tensors, t.theta);
         json_array_foreach(fixture_get(expected, "statistics"), index, entry) {
