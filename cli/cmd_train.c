@@ -85,6 +85,8 @@ static ll_status check(const train_args *args) {
         status = inputs_check_output(args->output, inputs, COUNT(inputs));
     if (status == LL_OK)
         status = inputs_check_safetensors(args->output, "a network");
+    if (status == LL_OK && args->json && inputs_is_stdout(args->output))
+        status = complain(LL_ERR_USAGE, "--json prints where the network goes, to standard output; write the network to a file");
     return status;
 }
 

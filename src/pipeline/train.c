@@ -157,16 +157,30 @@ static ll_status prepare(ll_context *ctx, run *r, const ll_dataset *data, const 
     return LL_OK;
 }
 
+/* "36 s", "12 min", "3.4 h" */
+static void duration(ll_context *ctx, lli_text *out, double seconds) {
+    lli_text_init(out, ctx);
+    if (seconds < 100)
+        lli_text_add(out, "%.0f s", seconds);
+    else if (seconds < 6000)
+        lli_text_add(out, "%.0f min", seconds / 60);
+    else
+        lli_text_add(out, "%.1f h", seconds / 3600);
+}
+
 static void tell(ll_context *ctx, run *r) {
     int64_t done = r->training->state.done, all = r->recipe.options.epochs;
     const ll_epoch *e = &r->training->epochs[done - 1];
     r->seconds += e->seconds;
-    double left = r->seconds / (double)(done - r->first) * (double)(all - done);
+    lli_text left;
+    duration(ctx, &left, r->seconds / (double)(done - r->first) * (double)(all - done));
+    const char *rest = left.data ? left.data : "?";
     if (isnan(e->held_accuracy))
-        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, %.1f s, %.0f s left", done, all, e->nll, e->seconds, left);
+        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, %.1f s, %s left", done, all, e->nll, e->seconds, rest);
     else
-        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, held-out NLL %.4f, held-out accuracy %.4f, %.1f s, %.0f s left", done, all, e->nll,
-                e->held_nll, e->held_accuracy, e->seconds, left);
+        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, held-out NLL %.4f, held-out accuracy %.4f, %.1f s, %s left", done, all, e->nll,
+                e->held_nll, e->held_accuracy, e->seconds, rest);
+    lli_text_release(&left);
 }
 
 enum { PIECES = 5 };

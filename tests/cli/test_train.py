@@ -6,7 +6,6 @@ import random
 import signal
 import struct
 import subprocess
-import time
 
 import numpy as np
 
@@ -58,6 +57,32 @@ def threads_and_seed():
     for more in [("--optimiser", "nesterov", "--lr", ".02", "--l2", "1e-3", "--lr-every", 1), ("--augment", "rotate=15,shift=0.1,flip"), ("--keep", "best")]:
         one = [train("x.safetensors", *more, "--threads", n) for n in (1, 3)]
         check(one[0] == one[1] != files[0], f"{more}: depends on --threads, or does nothing")
+
+
+@case
+def convolutions():
+    """Every kind of layer, augmentation and the network's own dropout: the same bytes on any number of threads and after a stop."""
+    images.cifar10()
+    words = ("train", "--data", "cifar10", "--net", "vgg16:width=0.125", "--batch-size", 16, "--lr", ".01", "--epochs", 3)
+    files = []
+    for threads in 1, 2, 3:
+        run(*words, "--threads", threads, "-o", "net.safetensors")
+        files.append(read("net.safetensors"))
+        run("encode", "net.safetensors", "--data", "cifar10", "--threads", threads, "--block", 7 * threads, "-o", "f.npz")
+        files.append(read("f.npz"))
+    check(files[0] == files[2] == files[4], "the network depends on --threads")
+    check(files[1] == files[3] == files[5], "the features depend on --threads or --block")
+    t, meta = tensors("net.safetensors")
+    check(meta["augment"] == "rotate=15,shift=0.1,flip" and meta["optimiser"] == "nesterov" and meta["momentum"] == "0.9", meta)
+    check(float(meta["shift"]) > 50 and 0.005 < float(meta["scale"]) < 0.05, meta)
+    f = np.load("f.npz")
+    check(f["features_test"].shape[0] == 30 and len(f["features_val"]) == 6 and np.isfinite(f["features_test"]).all(), "features")
+    child = subprocess.Popen([COMMAND, *map(str, words), "-o", "cut.safetensors"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    next(line for line in child.stderr if line.startswith("note: epoch 1"))
+    child.kill()
+    child.wait()
+    run(*words, *(["--resume"] if os.path.exists("cut.safetensors.partial") else []), "-o", "cut.safetensors")
+    check(read("cut.safetensors") == files[0], "kill and resume end in other bytes")
 
 
 @case
@@ -220,6 +245,12 @@ def divergence():
     images.fashion()
     err = fails(7, *TRAIN, "--optimiser", "sgd", "--lr", "1e5", "-o", "net.safetensors", words=["diverged", "lr 1"])
     check("--lr" in err, err)
+
+
+@case
+def json_and_the_network_on_one_pipe():
+    images.fashion(train=60, test=20)
+    fails(2, *TRAIN, "--json", "-o", "/dev/stdout", words="--json")
 
 
 @cases_of([
