@@ -21,27 +21,40 @@ enum {
     SMALL = 8                       /* maps of up to this width take their tiles across images */
 };
 
-/* Where a tile reads one tap: pixel r at x[r]. */
+/* Where a tile reads one tap: pixel r at x + r * stride, but zeros for the first or last one where that lies outside. */
 typedef struct tap {
     int64_t tap;
-    const float *x[TILE];
+    const float *x;
+    bool before, behind;
 } tap;
 
-/* sum[r] += x[r][0 .. in-1] times the rows of the panel */
-INLINE void multiply(vf sum[TILE][VECTORS], const float *const *x, const float *w, int64_t in, const int rows) {
-    const float *p[TILE];
+/* What all tiles of a panel share. */
+typedef struct job {
+    const float *w;               /* the panel */
+    const float *zeros;
+    int64_t in, width;            /* outputs that exist */
+    int64_t stride_x, stride_y;   /* between pixels of a tile */
+    bool relu;
+    float bias[PANEL];
+} job;
+
+/* sum[r] += the pixel's channels times the rows of the panel */
+INLINE void multiply(vf sum[TILE][VECTORS], const job *j, const tap *t, const int rows) {
+    const float *x[TILE], *w = j->w + t->tap * j->in * PANEL;
     UNROLL
     for (int r = 0; r < rows; r++)
-        p[r] = x[r];
+        x[r] = t->x + r * j->stride_x;
+    x[0] = t->before ? j->zeros : x[0];
+    x[rows - 1] = t->behind ? j->zeros : x[rows - 1];
     UNROLL4
-    for (int64_t i = 0; i < in; i++, w += PANEL) {
+    for (int64_t i = 0; i < j->in; i++, w += PANEL) {
         vf b[VECTORS];
         UNROLL
         for (int v = 0; v < VECTORS; v++)
             b[v] = load(w + v * W);
         UNROLL
         for (int r = 0; r < rows; r++) {
-            vf a = all(p[r][i]);
+            vf a = all(x[r][i]);
             UNROLL
             for (int v = 0; v < VECTORS; v++)
                 sum[r][v] = fma_f(a, b[v], sum[r][v]);
@@ -49,15 +62,7 @@ INLINE void multiply(vf sum[TILE][VECTORS], const float *const *x, const float *
     }
 }
 
-/* What all tiles of a panel share. */
-typedef struct job {
-    const float *w; /* the panel */
-    int64_t in, width; /* outputs that exist */
-    bool relu;
-    float bias[PANEL];
-} job;
-
-INLINE void tile_rows(const job *j, float *const *y, const tap *taps, int count, const int rows) {
+INLINE void tile_rows(const job *j, float *y, const tap *taps, int count, const int rows) {
     vf sum[TILE][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
@@ -65,7 +70,7 @@ INLINE void tile_rows(const job *j, float *const *y, const tap *taps, int count,
         for (int v = 0; v < VECTORS; v++)
             sum[r][v] = load(j->bias + v * W);
     for (int t = 0; t < count; t++)
-        multiply(sum, taps[t].x, j->w + taps[t].tap * j->in * PANEL, j->in, rows);
+        multiply(sum, j, &taps[t], rows);
     if (j->relu)
         UNROLL
         for (int r = 0; r < rows; r++)
@@ -73,21 +78,21 @@ INLINE void tile_rows(const job *j, float *const *y, const tap *taps, int count,
             for (int v = 0; v < VECTORS; v++)
                 sum[r][v] = larger(all(0), sum[r][v]);
     UNROLL
-    for (int r = 0; r < rows; r++)
+    for (int r = 0; r < rows; r++, y += j->stride_y)
         if (j->width == PANEL)
             UNROLL
             for (int v = 0; v < VECTORS; v++)
-                store(y[r] + v * W, sum[r][v]);
+                store(y + v * W, sum[r][v]);
         else {
             float out[PANEL];
             UNROLL
             for (int v = 0; v < VECTORS; v++)
                 store(out + v * W, sum[r][v]);
-            memcpy(y[r], out, (size_t)j->width * sizeof *out);
+            memcpy(y, out, (size_t)j->width * sizeof *out);
         }
 }
 
-static void tile(const job *j, float *const *y, const tap *taps, int count, int rows) {
+static void tile(const job *j, float *y, const tap *taps, int count, int rows) {
     switch (rows) {
     case 1: tile_rows(j, y, taps, count, 1); break;
     case 2: tile_rows(j, y, taps, count, 2); break;
@@ -108,70 +113,64 @@ INLINE int tile_next(int64_t left) {
 }
 
 /* One row of an image, tiles along it. */
-static void forward_row(const job *j, float *y, const float *x, const float *zeros, const lli_conv_shape *s, int64_t v) {
+static void forward_row(const job *j, float *y, const float *x, const lli_conv_shape *s, int64_t v) {
+    tap taps[TAPS];
+    int first = v > 0 ? 0 : 3, end = v + 1 < s->H ? TAPS : TAPS - 3;
+    for (int t = first; t < end; t++)
+        taps[t] = (tap){.tap = t, .x = x + ((v + t / 3 - 1) * s->W + t % 3 - 1) * s->in};
+    y += v * s->W * s->out;
     for (int64_t u = 0; u < s->W;) {
-        int rows = tile_next(s->W - u), count = 0;
-        tap taps[TAPS];
-        float *to[TILE];
-        for (int r = 0; r < rows; r++)
-            to[r] = y + (v * s->W + u + r) * s->out;
-        for (int64_t t = 0; t < TAPS; t++) {
-            int64_t row = v + t / 3 - 1, column = u + t % 3 - 1;
-            if (row < 0 || row >= s->H)
-                continue;
-            taps[count].tap = t;
-            for (int r = 0; r < rows; r++)
-                taps[count].x[r] = column + r < 0 || column + r >= s->W ? zeros : x + (row * s->W + column + r) * s->in;
-            count++;
+        int rows = tile_next(s->W - u);
+        for (int t = first; t < end; t += 3) {
+            taps[t].before = u == 0;
+            taps[t + 2].behind = u + rows == s->W;
         }
-        tile(j, to, taps, count, rows);
+        tile(j, y + u * s->out, taps + first, end - first, rows);
+        for (int t = first; t < end; t++)
+            taps[t].x += rows * s->in;
         u += rows;
     }
 }
 
 /* One pixel of n images, tiles across them. */
 static void forward_pixel(const job *j, float *y, const float *x, const lli_conv_shape *s, int64_t v, int64_t u, int64_t n) {
-    int64_t step = s->H * s->W;
+    tap taps[TAPS];
+    int count = 0;
+    for (int64_t t = 0; t < TAPS; t++) {
+        int64_t row = v + t / 3 - 1, column = u + t % 3 - 1;
+        if (row >= 0 && row < s->H && column >= 0 && column < s->W)
+            taps[count++] = (tap){.tap = t, .x = x + (row * s->W + column) * s->in};
+    }
+    y += (v * s->W + u) * s->out;
     for (int64_t i = 0; i < n;) {
-        int rows = tile_next(n - i), count = 0;
-        tap taps[TAPS];
-        float *to[TILE];
-        for (int r = 0; r < rows; r++)
-            to[r] = y + ((i + r) * step + v * s->W + u) * s->out;
-        for (int64_t t = 0; t < TAPS; t++) {
-            int64_t row = v + t / 3 - 1, column = u + t % 3 - 1;
-            if (row < 0 || row >= s->H || column < 0 || column >= s->W)
-                continue;
-            taps[count].tap = t;
-            for (int r = 0; r < rows; r++)
-                taps[count].x[r] = x + ((i + r) * step + row * s->W + column) * s->in;
-            count++;
-        }
-        tile(j, to, taps, count, rows);
+        int rows = tile_next(n - i);
+        tile(j, y + i * j->stride_y, taps, count, rows);
+        for (int t = 0; t < count; t++)
+            taps[t].x += rows * j->stride_x;
         i += rows;
     }
 }
 
 static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
                     lli_range images, lli_range panels) {
-    int64_t step = s->H * s->W, group = s->W > SMALL ? 1 : 4 * TILE, rows = s->W > SMALL ? LLI_MAX(1, 4096 / (s->W * s->in)) : s->H;
-    for (int64_t n = images.first; n < images.end; n += group) {
-        int64_t count = LLI_MIN(group, images.end - n);
-        const float *from = x + n * step * s->in;
+    const bool wide = s->W > SMALL;
+    int64_t step = s->H * s->W, group = wide ? 1 : 4 * TILE, rows = wide ? LLI_MAX(1, 4096 / (s->W * s->in)) : s->H, apart = wide ? 1 : step;
+    for (int64_t n = images.first; n < images.end; n += group)
         for (int64_t top = 0; top < s->H; top += rows)
             for (int64_t q = panels.first; q < panels.end; q++) {
-                job j = {weights + (q - panels.first) * TAPS * s->in * PANEL, s->in, LLI_MIN(PANEL, s->out - q * PANEL), relu, {0}};
+                job j = {weights + (q - panels.first) * TAPS * s->in * PANEL, zeros, s->in, LLI_MIN(PANEL, s->out - q * PANEL), apart * s->in,
+                         apart * s->out, relu, {0}};
                 if (bias)
                     memcpy(j.bias, bias + q * PANEL, (size_t)j.width * sizeof *bias);
+                const float *from = x + n * step * s->in;
                 float *to = y + n * step * s->out + q * PANEL;
                 for (int64_t v = top; v < LLI_MIN(top + rows, s->H); v++)
-                    if (s->W > SMALL)
-                        forward_row(&j, to, from, zeros, s, v);
+                    if (wide)
+                        forward_row(&j, to, from, s, v);
                     else
                         for (int64_t u = 0; u < s->W; u++)
-                            forward_pixel(&j, to, from, s, v, u, count);
+                            forward_pixel(&j, to, from, s, v, u, LLI_MIN(group, images.end - n));
             }
-    }
     return true;
 }
 
