@@ -57,8 +57,10 @@ void lli_text_add(lli_text *text, const char *format, ...) {
 ll_status lli_text_take(lli_text *text, char **out) {
     *out = NULL;
     lli_text_append(text, "", 0);
-    if (text->status != LL_OK)
+    if (text->status != LL_OK) {
+        lli_text_release(text);
         return text->status;
+    }
     *out = text->data;
     text->data = NULL;
     text->length = text->capacity = 0;

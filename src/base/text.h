@@ -16,7 +16,7 @@ void lli_text_init(lli_text *text, ll_context *ctx);
 void lli_text_release(lli_text *text);
 void lli_text_add(lli_text *text, const char *format, ...) LLI_PRINTF(2, 3);
 void lli_text_append(lli_text *text, const char *bytes, int64_t count);
-/* Hands the text over (never NULL on LL_OK), or the failure that happened on the way. */
+/* Hands the text over (never NULL on LL_OK), or frees it and returns the failure that happened on the way. */
 ll_status lli_text_take(lli_text *text, char **out) LL_CHECK_RESULT;
 
 void lli_text_json_string(lli_text *text, const char *s); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
