@@ -34,6 +34,8 @@ typedef struct lli_pass {
     uint32_t drop16;
     bool own;    /* at the network's own dropout layers */
     int64_t row; /* index of the first row */
+    float *unmasked;  /* [n,unmasked_units] room for what comes before the first mask, which is the same in every pass; NULL: not kept */
+    bool known;       /* it is there already, from an earlier pass over these rows */
 } lli_pass;
 
 /* What a parameter is: who moves it, and what pulls at it. */
@@ -88,6 +90,7 @@ typedef struct lli_model_ops {
     ll_status (*represent)(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows, int64_t first,
                            int64_t n, const lli_pass *pass);
     int64_t (*represent_floats)(const lli_model *model, int64_t n, int workers);
+    int64_t (*unmasked_units)(const lli_model *model, bool own); /* of lli_pass; 0: the first mask is on the input, there is nothing to keep */
 } lli_model_ops;
 
 enum { LLI_TENSORS_MAX = 128, LLI_PARTS_MAX = LLI_TENSORS_MAX };

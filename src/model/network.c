@@ -243,6 +243,28 @@ static ll_status step(double *nll, ll_context *ctx, const lli_model *model, floa
     return descend(nll, ctx, model, langevin_piece, &l, theta, work, rows, s);
 }
 
+/* The layers of the representation: all but the last dense layer and the dropout before it. */
+static int body_layers(const lli_network *net) {
+    return net->sequence.count - 2;
+}
+
+/* The first of them that MC-Dropout masks, or their number. */
+static int first_mask(const lli_network *net, bool own) {
+    int l = 0;
+    for (; l < body_layers(net); l++) {
+        const lli_layer *layer = &net->sequence.layer[l];
+        if (own ? layer->drop16 > 0 : layer->place)
+            break;
+    }
+    return l;
+}
+
+static int64_t unmasked_units(const lli_model *model, bool own) {
+    const lli_network *net = network_of(model);
+    int masked = first_mask(net, own);
+    return masked == 0 ? 0 : lli_extent_units(net->sequence.layer[masked - 1].out);
+}
+
 static ll_status represent(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows, int64_t first,
                            int64_t n, const lli_pass *pass) {
     const lli_network *net = network_of(model);
@@ -258,19 +280,29 @@ static ll_status represent(ll_context *ctx, const lli_model *model, float *z, co
         .scratch_floats = m.scratch_floats,
         .shared = m.shared,
     };
-    int layers = net->sequence.count - 2, last = layers - 1; /* all but the last dense layer and the dropout before it */
+    int layers = body_layers(net), last = layers - 1;
     while (last >= 0 && net->sequence.layer[last].kind->in_place)
         last--; /* the last one that writes to another place: from there on all is in z */
+    bool keeps = pass && pass->unmasked, known = keeps && pass->known;
+    int masked = keeps ? first_mask(net, pass->own) : -1, begin = known ? masked : 0;
+    size_t kept = keeps ? (size_t)(n * unmasked_units(model, pass->own)) * sizeof(float) : 0;
     const lli_input input = {.kernels = model->kernels, .rows = rows, .first = first};
-    float *x = last < 0 ? z : m.turn[0];
-    LLI_TRY(read_input(&run, &input, x));
-    for (int l = 0, turn = 1; l < layers; l++) {
+    float *x = last < begin ? z : m.turn[0];
+    if (known)
+        memcpy(x, pass->unmasked, kept);
+    else
+        LLI_TRY(read_input(&run, &input, x));
+    for (int l = begin, turn = 1; l < layers; l++) {
         const lli_layer *layer = &net->sequence.layer[l];
+        if (l == masked && !known)
+            memcpy(pass->unmasked, x, kept);
         float *y = layer->kind->in_place ? x : l == last ? z : m.turn[turn];
         LLI_TRY(layer->kind->forward(&run, layer, y, x, NULL));
         turn = layer->kind->in_place ? turn : 1 - turn;
         x = y;
     }
+    if (masked == layers && !known)
+        memcpy(pass->unmasked, x, kept);
     return LL_OK;
 }
 
@@ -283,6 +315,7 @@ static const lli_model_ops ops = {
     .descend = descend,
     .represent = represent,
     .represent_floats = represent_floats,
+    .unmasked_units = unmasked_units,
 };
 
 static ll_status name_tensor(ll_context *ctx, char **out, int64_t layer, const char *tensor) {
