@@ -99,7 +99,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     char *text = NULL;
     ll_status status = check(args);
     if (status == LL_OK)
-        status = training_read(&train, &head, ctx, &args->training);
+        status = training_read(&train, &head, &options.fit, ctx, &args->training);
     if (status == LL_OK)
         status = read_test(&test, &out, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
     options.out = out;

@@ -11,11 +11,19 @@
 
 typedef struct fit_args {
     training_args training;
+    const char *network, *data;
     ll_fit_options options;
     const char *output;
     int64_t threads;
     bool resume;
 } fit_args;
+
+static const ll_option network_table[] = {
+    {.name = "network", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, network), .arg = "FILE",
+     .help = "instead of features: a network of lastlayer train, all of whose parameters the method works on"},
+    {.name = "data", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, data), .arg = "DATA",
+     .help = "the images it was trained on: mnist, fashion, cifar10, cifar100, a folder or a file; rows it held out stay held out"},
+};
 
 static const ll_option run_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, output), .arg = "FILE",
@@ -32,17 +40,26 @@ static void defaults(void *args) {
 
 static size_t groups(option_group out[GROUPS_MAX]) {
     out[0] = (option_group){.title = "Data", .table = training_table, .count = training_count, .base = offsetof(fit_args, training)};
-    out[1] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
-    out[1].table = ll_fit_options_table(&out[1].count);
-    out[2] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
-    return 3;
+    out[1] = (option_group){.title = "Whole network", .table = network_table, .count = COUNT(network_table)};
+    out[2] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
+    out[2].table = ll_fit_options_table(&out[2].count);
+    out[3] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
+    return 4;
 }
 
-static void note_unused(const char *method, const parsed *typed) {
+/* Does finding theta* read this option? */
+static bool start_uses(const fit_args *args, const char *option) {
+    bool adam = args->options.layers > 1 || (args->training.init && strcmp(args->training.init, "adam") == 0);
+    bool read = strcmp(option, "batch-size") == 0 || strcmp(option, "seed") == 0 || strcmp(option, "shuffle") == 0;
+    return strcmp(option, "method") == 0 || strcmp(option, "layers") == 0 || (adam && read);
+}
+
+static void note_unused(const fit_args *args, const parsed *typed) {
     size_t count;
     const ll_option *table = ll_fit_options_table(&count);
+    const char *method = args->options.method;
     for (size_t i = 0; i < count; i++)
-        if (strcmp(table[i].name, "method") != 0 && args_given(typed, &cmd_fit, table[i].name) && !ll_method_uses(method, table[i].name))
+        if (args_given(typed, &cmd_fit, table[i].name) && !start_uses(args, table[i].name) && !ll_method_uses(method, table[i].name))
             term_note("--%s is not used by the method %s", table[i].name, method);
 }
 
@@ -62,10 +79,23 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
             S == 1 ? "" : "s", K, D, seconds, args->output);
 }
 
-static ll_status check(const fit_args *args) {
+/* A network takes images; what belongs to features has no place beside it. */
+static ll_status check_network(const fit_args *args, const parsed *typed) {
+    static const char *const of_features[] = {"features", "labels", "head", "bias", "head-layout", "init", "classes", "layers"};
+    if (!args->network)
+        return args->data ? complain(LL_ERR_USAGE, "--data belongs to --network, which is missing") : LL_OK;
+    for (size_t i = 0; i < COUNT(of_features); i++)
+        if (args_given(typed, &cmd_fit, of_features[i]))
+            return complain(LL_ERR_USAGE, "--network and --%s exclude each other: a network is fitted on images, with --data", of_features[i]);
+    return inputs_require("--data", args->data, "lastlayer fit --network net.safetensors --data mnist -o ens.safetensors");
+}
+
+static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
-    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias};
-    ll_status status = inputs_require("--features", args->training.features, example);
+    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias, args->network};
+    ll_status status = check_network(args, typed);
+    if (status == LL_OK && !args->network)
+        status = inputs_require("--features", args->training.features, example);
     if (status == LL_OK)
         status = inputs_require("--output", args->output, example);
     if (status == LL_OK)
@@ -75,18 +105,13 @@ static ll_status check(const fit_args *args) {
     return status;
 }
 
-static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
-    const fit_args *args = arguments;
-    double start = term_seconds();
+static ll_status fit_features(ll_context *ctx, const fit_args *args, double start) {
     ll_dataset *data = NULL;
     ll_head *head = NULL;
-    ll_status status = check(args);
-    if (status != LL_OK)
-        return status;
-    note_unused(args->options.method, typed);
-    status = training_read(&data, &head, ctx, &args->training);
+    ll_fit_options options = args->options;
+    ll_status status = training_read(&data, &head, &options, ctx, &args->training);
     if (status == LL_OK)
-        status = ll_fit_write(ctx, args->output, data, head, &args->options, args->resume);
+        status = ll_fit_write(ctx, args->output, data, head, &options, args->resume);
     if (status == LL_OK)
         summary(args, head ? ll_head_classes(head) : ll_dataset_classes(data), ll_dataset_features(data), term_seconds() - start);
     ll_head_free(head);
@@ -94,19 +119,54 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     return status;
 }
 
+static ll_status fit_network(ll_context *ctx, const fit_args *args, double start) {
+    ll_network *network = NULL;
+    ll_images *images = NULL;
+    const ll_dataset *data = NULL;
+    ll_status status = ll_network_read(&network, ctx, args->network);
+    if (status == LL_OK) {
+        ll_images_options options = ll_network_images(network);
+        status = ll_images_read(&images, ctx, args->data, &options);
+    }
+    if (status == LL_OK && !(data = ll_images_dataset(images, LL_IMAGES_TRAIN)))
+        status = complain(LL_ERR_DATA, "%s has no images to train on", args->data);
+    if (status == LL_OK)
+        status = ll_fit_network_write(ctx, args->output, data, network, &args->options, args->resume);
+    if (status == LL_OK)
+        summary(args, ll_network_classes(network), ll_dataset_features(data), term_seconds() - start);
+    ll_images_free(images);
+    ll_network_free(network);
+    return status;
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    const fit_args *args = arguments;
+    double start = term_seconds();
+    ll_status status = check(args, typed);
+    if (status != LL_OK)
+        return status;
+    note_unused(args, typed);
+    return args->network ? fit_network(ctx, args, start) : fit_features(ctx, args, start);
+}
+
 static const char *const examples[] = {
     "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors",
     "lastlayer fit --features features.npy --labels labels.npy --head head.npz --method sgld --samples 50 --seed 1 -o sgld.safetensors",
     "lastlayer fit --features features.npy --labels labels.npy --method dropout --dropout 0.3 --epochs 20 -o dropout.safetensors",
+    "lastlayer fit --features features.npy --labels labels.npy --layers 2 --samples 20 --lr 0.01 -o deep.safetensors",
     NULL,
 };
 
 const command cmd_fit = {
     .name = "fit",
-    .summary = "sample an ensemble of last layers from features and labels",
-    .usage = "--features FILE --labels FILE [--head FILE] [--method METHOD] [OPTIONS] -o FILE",
+    .summary = "sample an ensemble of last layers, deep heads or whole networks",
+    .usage = "--features FILE --labels FILE [--head FILE] [--layers L] [--method METHOD] [OPTIONS] -o FILE\n"
+             "--network FILE --data DATA [--method METHOD] [OPTIONS] -o FILE",
     .detail = "Starts at the trained last layer (--head), or at the MAP solution when none is given, and samples S last layers. The same "
               "inputs, options and seed give the same file, for any number of threads.\n"
+              "\n"
+              "With --layers 2 or 3 the members are that many dense layers on the features, with --network whole networks on images; the method "
+              "ensemble trains each member from a start of its own.\n"
               "\n"
               "While it runs, finished members lie in FILE.partial. After an interruption the same command with --resume "
               "goes on from there.",

@@ -9,7 +9,7 @@
 #include "term.h"
 
 typedef struct predict_args {
-    const char *features, *labels, *output;
+    const char *features, *labels, *data, *out_data, *output;
     int64_t threads;
     ll_predict_options options;
 } predict_args;
@@ -22,6 +22,10 @@ static const ll_option data_table[] = {
              "out_ names, its out-of-distribution part"},
     {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
      .help = "true labels [N]: kept as truth, and the scores of the first s members are added as running"},
+    {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "DATA",
+     .help = "for an ensemble of networks: images, whose test part is predicted: mnist, fashion, cifar10, cifar100, a folder or a file"},
+    {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA", .standard = "test images of classes the networks do not know",
+     .help = "other images, as out-of-distribution points under out_ names"},
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
      .help = "the predictions to write, .npz or .csv"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
@@ -43,7 +47,11 @@ static ll_status check(const predict_args *args, const parsed *typed) {
     const char *example = "lastlayer predict ens.safetensors --features features.npy -o pred.npz";
     const char *inputs[] = {typed->operand, args->features, args->labels};
     ll_status status = inputs_require("the ensemble", typed->operand, example);
-    if (status == LL_OK)
+    if (status == LL_OK && args->data && (args->features || args->labels))
+        status = complain(LL_ERR_USAGE, "--data and --%s exclude each other", args->features ? "features" : "labels");
+    if (status == LL_OK && args->out_data && !args->data)
+        status = complain(LL_ERR_USAGE, "--out-data belongs to --data, which is missing");
+    if (status == LL_OK && !args->data)
         status = inputs_require("--features", args->features, example);
     if (status == LL_OK)
         status = inputs_require("--output", args->output, example);
@@ -73,28 +81,47 @@ static ll_status read_points(ll_dataset **data, ll_dataset **out, ll_context *ct
     return status;
 }
 
+/* The images for an ensemble of networks, by the classes and the scaling of these. */
+static ll_status read_images(ll_images **images, ll_context *ctx, const predict_args *args, const ll_ensemble *ensemble) {
+    ll_images_options options = ll_ensemble_images(ensemble);
+    options.out_data = args->out_data;
+    ll_status status = ll_images_read(images, ctx, args->data, &options);
+    if (status == LL_OK && !ll_images_dataset(*images, LL_IMAGES_TEST))
+        return complain(LL_ERR_DATA, "%s has no test images", args->data);
+    return status;
+}
+
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
     const predict_args *args = arguments;
     double start = term_seconds();
     ll_ensemble *ensemble = NULL;
     ll_dataset *data = NULL, *out = NULL;
+    ll_images *images = NULL;
+    const ll_dataset *points = NULL;
     ll_predict_options options = args->options;
     ll_status status = check(args, typed);
     if (status == LL_OK)
         status = ll_ensemble_read(&ensemble, ctx, typed->operand);
-    if (status == LL_OK)
+    if (status == LL_OK && args->data) {
+        status = read_images(&images, ctx, args, ensemble);
+        points = images ? ll_images_dataset(images, LL_IMAGES_TEST) : NULL;
+        options.out = images ? ll_images_dataset(images, LL_IMAGES_OUT) : NULL;
+    } else if (status == LL_OK) {
         status = read_points(&data, &out, ctx, args, ll_ensemble_classes(ensemble));
-    options.out = out;
+        points = data;
+        options.out = out;
+    }
     if (status == LL_OK)
-        status = ll_predict_write(ctx, args->output, ensemble, data, &options);
+        status = ll_predict_write(ctx, args->output, ensemble, points, &options);
     if (status == LL_OK) {
         FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
         int64_t S = ll_ensemble_samples(ensemble);
-        fprintf(to, "%" PRId64 " points by %" PRId64 " member%s of %s, %.1f s -> %s\n", ll_dataset_rows(data), S, S == 1 ? "" : "s",
+        fprintf(to, "%" PRId64 " points by %" PRId64 " member%s of %s, %.1f s -> %s\n", ll_dataset_rows(points), S, S == 1 ? "" : "s",
                 ll_ensemble_method(ensemble), term_seconds() - start, args->output);
     }
     ll_dataset_free(data);
     ll_dataset_free(out);
+    ll_images_free(images);
     ll_ensemble_free(ensemble);
     return status;
 }
@@ -108,7 +135,8 @@ static const char *const examples[] = {
 const command cmd_predict = {
     .name = "predict",
     .summary = "label points, with confidences, by an ensemble",
-    .usage = "ENSEMBLE --features FILE [--labels FILE] [--threshold C --by CONFIDENCE] [OPTIONS] -o FILE",
+    .usage = "ENSEMBLE --features FILE [--labels FILE] [--threshold C --by CONFIDENCE] [OPTIONS] -o FILE\n"
+             "ENSEMBLE --data DATA [--out-data DATA] [OPTIONS] -o FILE",
     .operand = "ENSEMBLE",
     .operand_help = "a file of lastlayer fit",
     .detail = "Writes per point the label (argmax of the mean probability), the vote (argmax of the members' votes), the confidences sr "

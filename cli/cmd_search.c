@@ -100,11 +100,14 @@ typedef struct inputs {
 } inputs;
 
 static ll_status read_inputs(inputs *in, ll_context *ctx, search_args *args, inputs_parts *p) {
+    ll_fit_options fit = ll_fit_options_default();
     ll_status status = use_whole(args, p, ctx);
     if (status == LL_OK)
         status = inputs_require("--test-features", args->test_features, "--test-features test_features.npy --test-labels test_labels.npy");
     if (status == LL_OK)
-        status = training_read(&in->train, &in->head, ctx, &args->training);
+        status = training_read(&in->train, &in->head, &fit, ctx, &args->training);
+    if (status == LL_OK && fit.init && strcmp(fit.init, "adam") == 0)
+        status = complain(LL_ERR_USAGE, "a search starts at a head or at the MAP; leave out --init adam");
     int64_t K = status != LL_OK ? 0 : in->head ? ll_head_classes(in->head) : ll_dataset_classes(in->train);
     if (status == LL_OK)
         status = read_rows(&in->val, ctx, "val", args->val_features, args->val_labels, K);

@@ -22,9 +22,9 @@ const ll_option training_table[] = {
     {.name = "bias", .type = LL_OPTION_TEXT, .offset = AT(bias), .arg = "FILE", .help = "b [K] of --head, when it is not in that file"},
     {.name = "head-layout", .type = LL_OPTION_CHOICE, .offset = AT(head_layout), .arg = "LAYOUT", .choices = "kd|dk",
      .help = "W is [K,D] (PyTorch) or [D,K] (Keras); only needed when K = D"},
-    {.name = "init", .type = LL_OPTION_CHOICE, .offset = AT(init), .arg = "START", .choices = "head|map",
-     .standard = "head if --head is given, else map",
-     .help = "where the methods start: the given head, or the MAP solution found by L-BFGS"},
+    {.name = "init", .type = LL_OPTION_CHOICE, .offset = AT(init), .arg = "START", .choices = "head|map|adam",
+     .standard = "head if --head is given, else map; adam with --layers 2 or 3",
+     .help = "where the methods start: the given head, the MAP solution found by L-BFGS, or layers trained by 20 epochs of Adam"},
     {.name = "classes", .type = LL_OPTION_INT, .offset = AT(classes), .arg = "K", .min = 2, .max = 2147483647,
      .standard = "1 + the largest label", .help = "number of classes"},
 };
@@ -149,12 +149,12 @@ static ll_status read_head(ll_head **head, ll_context *ctx, const training_args 
 }
 
 /* A whole encoded file stands for its training part and, unless the flags say otherwise, its head. */
-static ll_status resolve_whole(training_args *args, inputs_parts *parts, ll_context *ctx) {
+static ll_status resolve_whole(training_args *args, inputs_parts *parts, ll_context *ctx, bool one_layer) {
     ll_status status = inputs_find_parts(parts, ctx, args->features);
     if (status != LL_OK || !*parts->train)
         return status;
     args->features = parts->train;
-    if (args->head || !*parts->head || (args->init && strcmp(args->init, "head") != 0))
+    if (args->head || !*parts->head || !one_layer || (args->init && strcmp(args->init, "head") != 0))
         return LL_OK;
     args->head = parts->head;
     args->bias = args->bias ? args->bias : *parts->bias ? parts->bias : NULL;
@@ -163,7 +163,7 @@ static ll_status resolve_whole(training_args *args, inputs_parts *parts, ll_cont
     return LL_OK;
 }
 
-ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, const training_args *given) {
+ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *options, ll_context *ctx, const training_args *given) {
     char found[INPUTS_WHERE];
     inputs_parts parts;
     training_args resolved = *given;
@@ -171,7 +171,7 @@ ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, cons
     const char *labels = args->labels;
     *data = NULL;
     *head = NULL;
-    ll_status status = resolve_whole(&resolved, &parts, ctx);
+    ll_status status = resolve_whole(&resolved, &parts, ctx, options->layers == 1);
     if (status != LL_OK)
         return status;
     if (!args->head && (args->bias || args->head_layout))
@@ -187,11 +187,12 @@ ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, cons
     }
     if (!labels && access(given->features, F_OK) == 0)
         return complain(LL_ERR_USAGE, "--labels is missing, and %s has none beside its features", given->features);
+    options->init = args->init && strcmp(args->init, "head") != 0 ? args->init : NULL;
     status = ll_dataset_read(data, ctx, args->features, labels, args->classes);
     if (status != LL_OK || !args->head)
         return status;
-    if (args->init && strcmp(args->init, "map") == 0) {
-        term_note("--head is not used with --init map");
+    if (options->init) {
+        term_note("--head is not used with --init %s", options->init);
         return LL_OK;
     }
     return read_head(head, ctx, args, ll_dataset_features(*data));

@@ -15,8 +15,8 @@ extern const ll_option training_table[];
 extern const size_t training_count;
 training_args training_defaults(void);
 
-/* Reads what the flags name. *head is NULL when theta* is to be solved for. */
-ll_status training_read(ll_dataset **data, ll_head **head, ll_context *ctx, const training_args *args) LL_CHECK_RESULT;
+/* Reads what the flags name, for a fit with these options, whose init it sets. *head is NULL when theta* is to be found. */
+ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *options, ll_context *ctx, const training_args *args) LL_CHECK_RESULT;
 
 /* Refuses a missing flag with the usage that has it. */
 ll_status inputs_require(const char *flag, const char *value, const char *example) LL_CHECK_RESULT;

@@ -349,9 +349,9 @@ LL_API double ll_head_gradient_norm(const ll_head *head); /* reached by ll_head_
 
 typedef struct ll_fit_options {
     size_t struct_size;
-    const char *method;      /* "point" "sgd" "sgld" "bootstrap" "dropout" */
+    const char *method;      /* "point" "sgd" "sgld" "bootstrap" "dropout"; of networks also "ensemble" */
     int64_t samples;         /* S; 0 = the method's default */
-    double lr;               /* 0 = auto: 1/(1 + mean |z|^2) */
+    double lr;               /* 0 = auto: 1/(1 + mean |z|^2), for networks at most 0.01 */
     int64_t batch_size;      /* B */
     int64_t epochs;          /* of bootstrap and dropout; 0 = the method's default */
     double dropout;          /* p of dropout */
@@ -361,6 +361,9 @@ typedef struct ll_fit_options {
     int64_t burn_in;         /* epochs before the first sample */
     double lr_t0, lr_power;  /* lr_k = lr (1 + k/t0)^-power; t0 = 0: constant */
     const char *shuffle;     /* "full", or "block:ROWS" for features larger than memory */
+    int64_t layers;          /* L dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last */
+    const char *dropout_at;  /* of a whole network: "paper", or "own" for the network's own dropout layers */
+    const char *init;        /* how theta* is found where none is given: "map" (one layer), "adam"; NULL = map for one layer, adam for more */
 } ll_fit_options;
 
 LL_API ll_fit_options ll_fit_options_default(void);
@@ -386,6 +389,13 @@ LL_API ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *da
 LL_API ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options,
                               bool resume) LL_CHECK_RESULT;
 
+/* The same for a whole network on the images that it was trained on: theta* = network, all of its parameters move, its own dropout and
+ * augmentation stay on while members are trained. Rows that it held out are left out, if `data` are its own. The method ensemble trains each
+ * member from a start of its own, by the options in the network's file. */
+LL_API ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network, const ll_fit_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network, const ll_fit_options *options,
+                                      bool resume) LL_CHECK_RESULT;
+
 /* ---- 9 ensemble ---------------------------------------------------------------------------------------------------------- */
 
 /* S members; immutable. MC-Dropout stores one parameter vector and makes S members of it by masks at prediction. */
@@ -394,10 +404,13 @@ LL_API ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_e
 LL_API void ll_ensemble_free(ll_ensemble *ensemble);
 LL_API int64_t ll_ensemble_samples(const ll_ensemble *ensemble);  /* S */
 LL_API int64_t ll_ensemble_classes(const ll_ensemble *ensemble);  /* K */
-LL_API int64_t ll_ensemble_features(const ll_ensemble *ensemble); /* D */
+LL_API int64_t ll_ensemble_features(const ll_ensemble *ensemble); /* D of what it takes in */
 LL_API const char *ll_ensemble_method(const ll_ensemble *ensemble);
+/* Of the last layer, which of a head is all there is. D is then the width of the representation. */
 LL_API ll_array ll_ensemble_weight_view(const ll_ensemble *ensemble); /* f32 [S or 1,K,D] */
 LL_API ll_array ll_ensemble_bias_view(const ll_ensemble *ensemble);   /* f32 [S or 1,K] */
+/* How to read images for an ensemble of networks: its classes, its shift and scale. */
+LL_API ll_images_options ll_ensemble_images(const ll_ensemble *ensemble);
 
 /* ---- 10 predict ---------------------------------------------------------------------------------------------------------- */
 
@@ -435,7 +448,7 @@ typedef struct ll_predictor ll_predictor;
 /* A predictor holds all the workspace: ll_predictor_run allocates nothing, so one per thread predicts forever. */
 LL_API ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 LL_API void ll_predictor_free(ll_predictor *predictor);
-/* z f32 [n,D]. `row` = index of the first row in its data set: it keys the masks of MC-Dropout, so that an answer does not depend on
+/* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks of MC-Dropout, so that an answer does not depend on
  * the batch it came in. Fails on a feature that is not finite; the sentence is the predictor's own, so that threads do not share one. */
 LL_API ll_status ll_predictor_run(ll_prediction *out, ll_predictor *predictor, const float *z, int64_t n, int64_t row) LL_CHECK_RESULT;
 LL_API const char *ll_predictor_message(const ll_predictor *predictor); /* of its last failure; "" if none */
@@ -448,7 +461,7 @@ typedef struct ll_predict_options {
     double threshold;       /* NaN = no abstain array; else abstain = confidence < threshold */
     const char *members;    /* rows "0,5,10:20" whose members are kept one by one; NULL = none */
     int64_t row_offset;     /* of row 0, for MC-Dropout masks */
-    int64_t block;          /* rows per block; does not change a bit */
+    int64_t block;          /* rows per block, which does not change a bit; 0 = what suits the ensemble */
     const ll_dataset *out;  /* out-of-distribution rows, whose answers go into the same file under out_ names; NULL = none */
 } ll_predict_options;
 

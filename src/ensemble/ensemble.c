@@ -22,14 +22,36 @@ void ll_ensemble_free(ll_ensemble *e) {
     for (int i = 0; i < LLI_TENSORS_MAX; i++)
         lli_memory_free(e->owned[i]);
     ll_bundle_free(e->held);
+    lli_network_free(e->network);
     lli_memory_free(e);
 }
 
-/* The model of a plan, as the ensemble's own. */
-static void own_model(ll_ensemble *e) {
-    int64_t K = e->plan.K, D = e->plan.D;
-    e->head = (lli_model){.D = D, .K = K, .tensors = 2, .tensor = {{"W", 2, {K, D}, K * D}, {"b", 1, {K}, K}}};
-    e->plan.model = &e->head;
+/* What a head's tensors are. */
+static void describe_head(lli_model *head, int64_t K, int64_t D) {
+    *head = (lli_model){.D = D, .K = K, .features = D, .tensors = 2, .mask_layers = 1};
+    head->tensor[0] = (lli_tensor){"W", 2, {K, D}, K * D, LLI_ROLE_KERNEL};
+    head->tensor[1] = (lli_tensor){"b", 1, {K}, K, LLI_ROLE_BIAS};
+}
+
+/* The model of the plan, as the ensemble's own. */
+static ll_status own_model(ll_context *ctx, ll_ensemble *e) {
+    lli_ensemble_plan *p = &e->plan;
+    if (!p->net) {
+        describe_head(&e->head, p->K, p->D);
+        p->model = &e->head;
+        return LL_OK;
+    }
+    LLI_TRY(lli_network_new(&e->network, ctx, p->net, p->input.height, p->input.width, p->input.channels, p->K));
+    p->model = lli_network_model(e->network);
+    return LL_OK;
+}
+
+void lli_input_apply(lli_rows *rows, const lli_input_shape *input, const double scaling[2]) {
+    rows->height = input->height;
+    rows->width = input->width;
+    rows->channels = input->channels;
+    rows->shift = (float)scaling[0];
+    rows->scale = (float)scaling[1];
 }
 
 ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) {
@@ -46,7 +68,7 @@ ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan
     if (!lli_multiply(&floats, e->plan.K, e->plan.D) || !lli_multiply(&floats, floats, e->plan.stored))
         LLI_DO(lli_fail(ctx, LL_ERR_MEMORY, "an ensemble of %" PRId64 " members of %" PRId64 " classes and %" PRId64 " features is too large",
                         e->plan.stored, e->plan.K, e->plan.D));
-    own_model(e);
+    LLI_DO(own_model(ctx, e));
     for (int i = 0; i < e->plan.model->tensors; i++) {
         if (!lli_multiply(&floats, e->plan.model->tensor[i].count, e->plan.stored))
             LLI_DO(lli_fail(ctx, LL_ERR_MEMORY, "an ensemble of %" PRId64 " members is too large for memory", e->plan.stored));
@@ -76,7 +98,10 @@ int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const l
         out[i] = (ll_named_array){t->name, ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank, shape)};
     }
     out[tensors] = (ll_named_array){"weight", ll_array_view(plan->weight, LL_DTYPE_F64, 1, &plan->S)};
-    return tensors + 1;
+    if (!plan->net)
+        return tensors + 1;
+    out[tensors + 1] = (ll_named_array){"scaling", ll_array_view(plan->scaling, LL_DTYPE_F64, 1, (int64_t[]){2})};
+    return tensors + 2;
 }
 
 /* The array `name` with this type and rank, or a sentence. */
@@ -123,24 +148,92 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
     return LL_OK;
 }
 
-static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
+/* The tensors of heads tell their shape themselves. */
+static ll_status fill_heads(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
     lli_ensemble_plan *p = &e->plan;
-    ll_array W, b, weight;
+    ll_array W, b;
     LLI_TRY(find_array(ctx, &W, bundle, path, "W", LL_DTYPE_F32, 3));
     LLI_TRY(find_array(ctx, &b, bundle, path, "b", LL_DTYPE_F32, 2));
-    LLI_TRY(find_array(ctx, &weight, bundle, path, "weight", LL_DTYPE_F64, 1));
+    p->K = W.shape[1];
+    p->D = W.shape[2];
+    if (p->S < 1 || p->S > LLI_MEMBERS_MAX || p->K < 2 || p->D < 1 || W.shape[0] != p->stored || b.shape[0] != p->stored || b.shape[1] != p->K)
+        return lli_fail(ctx, LL_ERR_FORMAT,
+                        "%s: W [%" PRId64 ",%" PRId64 ",%" PRId64 "], b [%" PRId64 ",%" PRId64 "] and weight [%" PRId64 "] do not fit together", path, W.shape[0],
+                        W.shape[1], W.shape[2], b.shape[0], b.shape[1], p->S);
+    LLI_TRY(own_model(ctx, e));
+    e->tensor[0] = W.data;
+    e->tensor[1] = b.data;
+    return LL_OK;
+}
+
+/* HEIGHTxWIDTHxCHANNELS in the metadata. */
+static ll_status find_input(ll_context *ctx, lli_input_shape *out, const ll_bundle *bundle, const char *path) {
+    const char *text = lli_bundle_meta(bundle, "input"), *p = text ? text : "";
+    int64_t sizes[3] = {0}, most = (int64_t)1 << 24;
+    for (int i = 0; i < 3; i++) {
+        for (; *p >= '0' && *p <= '9' && sizes[i] < most; p++)
+            sizes[i] = 10 * sizes[i] + (*p - '0');
+        if (sizes[i] < 1 || sizes[i] > most || *p != (i < 2 ? 'x' : 0))
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry input is %.100s; expected HEIGHTxWIDTHxCHANNELS", path, text ? text : "missing");
+        p++;
+    }
+    *out = (lli_input_shape){sizes[0], sizes[1], sizes[2]};
+    return LL_OK;
+}
+
+/* The text of a network tells the shapes that its tensors must have. */
+static ll_status fill_networks(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
+    lli_ensemble_plan *p = &e->plan;
+    uint64_t K;
+    LLI_TRY(find_number(ctx, &K, bundle, path, "outputs", INT32_MAX));
+    LLI_TRY(find_input(ctx, &p->input, bundle, path));
+    p->K = (int64_t)K;
+    p->net = lli_provenance_get(&p->provenance, "net");
+    if (!p->net)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry net is missing; expected the text of a network", path);
+    ll_array scaling, a;
+    LLI_TRY(find_array(ctx, &scaling, bundle, path, "scaling", LL_DTYPE_F64, 1));
+    if (scaling.shape[0] != 2)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array scaling has %" PRId64 " numbers; expected 2, shift and scale", path, scaling.shape[0]);
+    lli_array_to_f64(p->scaling, &scaling, 0, 2);
+    if (!isfinite(p->scaling[0]) || !isfinite(p->scaling[1]) || p->scaling[1] == 0)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the array scaling is %g, %g; expected a finite shift and a finite scale other than 0", path, p->scaling[0], p->scaling[1]);
+    if (p->S < 1 || p->S > LLI_MEMBERS_MAX)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array weight has %" PRId64 " numbers, one per member; expected 1 to %d", path, p->S, LLI_MEMBERS_MAX);
+    LLI_TRY(own_model(ctx, e));
+    p->D = p->model->D;
+    for (int i = 0; i < p->model->tensors; i++) {
+        const lli_tensor *t = &p->model->tensor[i];
+        LLI_TRY(find_array(ctx, &a, bundle, path, t->name, LL_DTYPE_F32, 1 + t->rank));
+        if (a.shape[0] != p->stored || memcmp(a.shape + 1, t->shape, (size_t)t->rank * sizeof *t->shape) != 0) {
+            ll_array expected = ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank, (int64_t[]){p->stored, t->shape[0], t->shape[1], t->shape[2], t->shape[3]});
+            char found_text[LLI_ARRAY_TEXT], expected_text[LLI_ARRAY_TEXT];
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array %s is %s; the network %s with %" PRId64 " members has %s", path, t->name,
+                            lli_array_text(found_text, &a), p->net, p->stored, lli_array_text(expected_text, &expected));
+        }
+        e->tensor[i] = a.data;
+    }
+    return LL_OK;
+}
+
+static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
+    lli_ensemble_plan *p = &e->plan;
     for (int64_t i = 0; i < bundle->meta_count; i++)
         LLI_TRY(lli_provenance_add(ctx, &p->provenance, bundle->meta[i].key, bundle->meta[i].value));
-    const char *format = lli_provenance_get(&p->provenance, "format");
-    if (!format || strcmp(format, LLI_ENSEMBLE_FORMAT) != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry format is %s; expected " LLI_ENSEMBLE_FORMAT, path, format ? format : "missing");
+    const char *format = lli_provenance_get(&p->provenance, "format"), *at;
+    bool networks = format && strcmp(format, LLI_ENSEMBLE_FORMAT_NETWORK) == 0;
+    ll_array weight, W;
+    if (!networks) /* of a file that is none at all, that is the first thing to say */
+        LLI_TRY(find_array(ctx, &W, bundle, path, "W", LL_DTYPE_F32, 3));
+    LLI_TRY(find_array(ctx, &weight, bundle, path, "weight", LL_DTYPE_F64, 1));
+    if (!networks && (!format || strcmp(format, LLI_ENSEMBLE_FORMAT) != 0))
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry format is %s; expected " LLI_ENSEMBLE_FORMAT " or " LLI_ENSEMBLE_FORMAT_NETWORK, path,
+                        format ? format : "missing");
     p->method = lli_provenance_get(&p->provenance, "method");
     if (!p->method || !*p->method || p->method[strspn(p->method, "abcdefghijklmnopqrstuvwxyz")] != 0)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: its metadata name no method", path);
     p->S = weight.shape[0];
-    p->stored = W.shape[0];
-    p->K = W.shape[1];
-    p->D = W.shape[2];
+    p->stored = p->S;
     if (strcmp(p->method, "dropout") == 0) {
         uint64_t drop16;
         LLI_TRY(find_number(ctx, &drop16, bundle, path, "drop16", 65535));
@@ -148,17 +241,13 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
         p->drop16 = (uint32_t)drop16;
         if (p->drop16 == 0)
             return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry drop16 is 0; expected 1 to 65535", path);
+        p->stored = 1;
+        at = lli_provenance_get(&p->provenance, "dropout-at");
+        p->drop_own = at && strcmp(at, "own") == 0;
     }
-    int64_t stored = p->drop16 ? 1 : p->S;
-    if (p->S < 1 || p->S > (1 << 24) || p->K < 2 || p->D < 1 || p->stored != stored || b.shape[0] != stored || b.shape[1] != p->K)
-        return lli_fail(ctx, LL_ERR_FORMAT,
-                        "%s: W [%" PRId64 ",%" PRId64 ",%" PRId64 "], b [%" PRId64 ",%" PRId64 "] and weight [%" PRId64 "] do not fit together", path, W.shape[0],
-                        W.shape[1], W.shape[2], b.shape[0], b.shape[1], weight.shape[0]);
+    LLI_TRY((networks ? fill_networks : fill_heads)(ctx, e, bundle, path));
     LLI_TRY(lli_memory_new(ctx, &p->weight, p->S, sizeof(double)));
     lli_array_to_f64(p->weight, &weight, 0, p->S);
-    own_model(e);
-    e->tensor[0] = W.data;
-    e->tensor[1] = b.data;
     return check_values(ctx, e, path);
 }
 
@@ -193,9 +282,9 @@ const char *ll_ensemble_method(const ll_ensemble *e) {
 }
 
 ll_array ll_ensemble_weight_view(const ll_ensemble *e) {
-    return ll_array_view(e->tensor[0], LL_DTYPE_F32, 3, (int64_t[]){e->plan.stored, e->plan.K, e->plan.D});
+    return ll_array_view(e->tensor[e->plan.model->head_tensor], LL_DTYPE_F32, 3, (int64_t[]){e->plan.stored, e->plan.K, e->plan.model->features});
 }
 
 ll_array ll_ensemble_bias_view(const ll_ensemble *e) {
-    return ll_array_view(e->tensor[1], LL_DTYPE_F32, 2, (int64_t[]){e->plan.stored, e->plan.K});
+    return ll_array_view(e->tensor[e->plan.model->head_tensor + 1], LL_DTYPE_F32, 2, (int64_t[]){e->plan.stored, e->plan.K});
 }

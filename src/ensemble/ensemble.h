@@ -5,7 +5,7 @@
 
 #include "base/bundle.h"
 #include "base/text.h"
-#include "model/model.h"
+#include "model/network.h"
 
 /* The provenance record: what decides the numbers, and nothing else. Key-value pairs in a fixed order. */
 typedef struct lli_provenance {
@@ -17,8 +17,17 @@ ll_status lli_provenance_add(ll_context *ctx, lli_provenance *p, const char *key
 const char *lli_provenance_get(const lli_provenance *p, const char *key); /* NULL if absent */
 void lli_provenance_release(lli_provenance *p);
 
-/* The metadata entry `format` of an ensemble's file. Another meaning of its arrays or entries is another number. */
+/* The metadata entry `format` of an ensemble's file. Another meaning of its arrays or entries is another number: 1 are heads, 2 networks. */
 #define LLI_ENSEMBLE_FORMAT "lastlayer-ensemble-1"
+#define LLI_ENSEMBLE_FORMAT_NETWORK "lastlayer-ensemble-2"
+
+/* What a network takes in: images [height,width,channels], or plain features [1,1,D]. Bytes become (byte - shift) * scale. */
+typedef struct lli_input_shape {
+    int64_t height, width, channels;
+} lli_input_shape;
+
+/* The rows as a network with this input sees them: bytes with its own shift and scale. */
+void lli_input_apply(lli_rows *rows, const lli_input_shape *input, const double scaling[2]);
 
 /* What is known of an ensemble before its first member exists. */
 typedef struct lli_ensemble_plan {
@@ -27,8 +36,12 @@ typedef struct lli_ensemble_plan {
     int64_t S, K, D;
     int64_t stored;     /* parameter vectors kept: S, or 1 for dropout */
     uint32_t drop16;    /* dropout rate in 2^-16; 0 = members are stored */
+    bool drop_own;      /* at the network's own dropout layers */
     uint64_t seed;      /* of the masks */
     double *weight;     /* [S] */
+    const char *net;    /* text of the network, an entry of the provenance; NULL: members are heads */
+    lli_input_shape input;    /* of the network */
+    double scaling[2];  /* shift and scale of the input, as the file has them */
     lli_provenance provenance;
 } lli_ensemble_plan;
 
@@ -39,7 +52,8 @@ struct ll_ensemble {
     const float *tensor[LLI_TENSORS_MAX]; /* [stored, shape of the model's tensor] each */
     float *owned[LLI_TENSORS_MAX];        /* NULL when the views point into a file */
     ll_bundle *held;
-    lli_model head; /* what plan.model is for a head: its tensors, and nothing that computes */
+    lli_network *network; /* NULL for heads */
+    lli_model head;       /* what plan.model is for a head: its tensors, and nothing that computes */
 };
 
 /* Takes the plan over (also on failure) and allocates room for its members. */
@@ -50,8 +64,8 @@ ll_ensemble lli_ensemble_prefix(const ll_ensemble *whole, int64_t S);
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 
 /* The arrays of the file format: the model's tensors with a leading axis [stored], f32, then weight [S], f64. A head has W [stored,K,D] and
- * b [stored,K]. Returns how many. */
-enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 1 };
+ * b [stored,K]. A network has `scaling` too: shift and scale of its input, [2] f64. Returns how many; the tensors' data are NULL. */
+enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 2 };
 int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan);
 
 #endif

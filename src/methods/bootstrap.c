@@ -10,7 +10,7 @@ static int64_t steps(const lli_fit *fit) {
 static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
     lli_chain_options options = lli_fit_chain_options(fit, task);
     options.resampled = true;
-    return lli_fit_train(ctx, fit, task, &options, fit->start, fit->options.epochs, worker);
+    return lli_fit_train(ctx, fit, task, &options, fit->origin->theta, fit->options.epochs, worker);
 }
 
 const lli_method lli_method_bootstrap = {

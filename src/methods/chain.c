@@ -33,10 +33,10 @@ ll_status lli_method_run_chain(ll_context *ctx, lli_fit *fit, bool noise, int wo
     lli_chain *chain = fit->chains[worker];
     lli_chain_options options = lli_fit_chain_options(fit, 0);
     options.noise = noise;
-    lli_chain_start(chain, &options, fit->start);
+    lli_chain_start(chain, &options, fit->origin->theta);
     LLI_TRY(lli_fit_restore(ctx, fit, 0, chain));
     if (!samples_kept(fit, chain->state.step))
-        lli_chain_start(chain, &options, fit->start);
+        lli_chain_start(chain, &options, fit->origin->theta);
     for (int64_t i = 0; i < fit->options.samples; i++) {
         if (chain->state.step > sample_step(fit, i))
             continue; /* restored past this sample: it is in the store */

@@ -8,7 +8,7 @@ static int64_t steps(const lli_fit *fit) {
 }
 
 static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
-    LLI_TRY(lli_fit_save(ctx, fit, task, fit->start, worker));
+    LLI_TRY(lli_fit_save(ctx, fit, task, fit->origin->theta, worker));
     lli_meter_add(ctx, fit->meter, 1);
     return LL_OK;
 }

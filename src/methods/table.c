@@ -5,7 +5,7 @@
 #include "methods/method.h"
 
 static const lli_method *const methods[] = {
-    &lli_method_point, &lli_method_sgd, &lli_method_sgld, &lli_method_bootstrap, &lli_method_dropout,
+    &lli_method_point, &lli_method_sgd, &lli_method_sgld, &lli_method_bootstrap, &lli_method_dropout, &lli_method_ensemble,
 };
 
 const lli_method *lli_method_find(const char *name) {

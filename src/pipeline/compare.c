@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* All methods side by side on one split: every independent piece of every method is one task of one parallel run. */
 #include <math.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -40,12 +41,12 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_start *start, c
                             lli_meter *meter) {
     ll_fit_options options = *given;
     options.method = method;
-    LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train));
+    LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, start->origin.network != NULL));
     lli_ensemble_plan plan = {0};
-    LLI_TRY(lli_start_plan(ctx, &plan, start, &e->options, train));
+    LLI_TRY(lli_fit_plan(ctx, &plan, &e->options, train, &start->origin));
     LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
     lli_store_memory_init(&e->store, e->ensemble);
-    LLI_TRY(lli_fit_init(ctx, &e->fit, &e->options, &start->model, train, start->theta, &e->store.store, meter));
+    LLI_TRY(lli_fit_init(ctx, &e->fit, &e->options, &start->origin, train, &e->store.store, meter));
     e->tasks = e->fit.method->tasks(&e->options);
     LLI_TRY(lli_memory_new(ctx, &e->seconds, e->tasks, sizeof *e->seconds));
     return lli_memory_new(ctx, &e->outcomes, e->tasks, sizeof *e->outcomes);
@@ -86,7 +87,7 @@ static ll_status run_task(ll_context *ctx, void *arg, int64_t task, int worker) 
 }
 
 static ll_status predict(ll_context *ctx, ll_predictions **out, const entry *e, const ll_dataset *data) {
-    const lli_predict_request request = {.probs = true, .block = 256};
+    const lli_predict_request request = {.probs = true};
     lli_predict_totals totals = {0};
     return lli_predictions_collect(out, ctx, e->ensemble, data, &request, &totals);
 }
@@ -150,18 +151,22 @@ ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *tr
     comparison *c;
     LLI_TRY(lli_memory_new(ctx, &c, 1, sizeof *c));
     ll_status status;
-    LLI_DO(lli_start_init(ctx, &start, train, head, options->fit.prior_precision));
-    if (test->K > start.head->K)
-        LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1, (long long)start.head->K));
     ll_fit_options shared = options->fit;
     shared.method = "sgd";
-    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train));
+    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, options->fit.layers > 1));
+    LLI_DO(lli_start_init(ctx, &start, train, head, NULL, &shared));
+    if (test->K > start.origin.model->K)
+        LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1, (long long)start.origin.model->K));
     ll_fit_options each = options->fit;
     each.lr = shared.lr; /* chosen, and told, once */
     int64_t steps = 0;
-    for (c->count = 0; c->count < LLI_MIN(ll_method_count(), METHODS_MAX); c->count++) {
+    memset(rows, 0, ll_method_count() * sizeof *rows);
+    for (size_t i = 0; i < ll_method_count(); i++) {
         entry *e = &c->entries[c->count];
-        LLI_DO(entry_init(ctx, e, &start, train, &each, ll_method_get(c->count).name, &meter));
+        if (lli_method_find(ll_method_get(i).name)->networks_only)
+            continue; /* the methods that all start at theta* are compared */
+        c->count++;
+        LLI_DO(entry_init(ctx, e, &start, train, &each, ll_method_get(i).name, &meter));
         steps += e->fit.method->steps(&e->fit);
     }
     LLI_DO(order_tasks(ctx, c));
@@ -190,5 +195,8 @@ done:
 }
 
 ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) {
-    return lli_compare_text(out, ctx, rows, (int64_t)ll_method_count(), options ? options->risk : ll_compare_options_default().risk, form);
+    int64_t count = 0;
+    while (count < (int64_t)ll_method_count() && rows[count].method)
+        count++;
+    return lli_compare_text(out, ctx, rows, count, options ? options->risk : ll_compare_options_default().risk, form);
 }

@@ -1,79 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* From a data set and theta* to an ensemble, in memory or in a file. */
-#include <inttypes.h>
-#include <math.h>
+#include <string.h>
 
 #include "base/bundle.h"
 #include "base/memory.h"
-#include "methods/method.h"
-#include "model/head.h"
+#include "data/select.h"
 #include "pipeline/fit.h"
+#include "pipeline/network.h"
 #include "pipeline/partial.h"
 
-/* theta*: the given head, checked against the data, or the MAP in `solved`. */
-static ll_status find_start(ll_context *ctx, const ll_head **out, ll_head **solved, const ll_dataset *data, const ll_head *head, double prior_precision) {
-    LLI_TRY(lli_dataset_check_trainable(ctx, data, head != NULL));
-    if (!head) {
-        ll_head_solve_options options = ll_head_solve_options_default();
-        options.prior_precision = prior_precision;
-        LLI_TRY(ll_head_solve(solved, ctx, data, &options));
-        *out = *solved;
-        return LL_OK;
-    }
-    if (head->D != data->rows.D)
-        return lli_fail(ctx, LL_ERR_DATA, "the head expects %" PRId64 " features and the data have %" PRId64, head->D, data->rows.D);
-    for (int64_t i = 0; data->K > head->K && i < data->rows.N; i++)
-        if (data->labels[i] >= head->K)
-            return lli_fail(ctx, LL_ERR_DATA, "the label at row %" PRId64 " is %d, but the head has %" PRId64 " classes (0 to %" PRId64 ")", i, data->labels[i], head->K,
-                            head->K - 1);
-    *out = head;
-    return LL_OK;
-}
-
-ll_status lli_start_init(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_head *head, double prior_precision) {
-    *start = (lli_start){0};
-    ll_status status;
-    LLI_DO(find_start(ctx, &start->head, &start->solved, data, head, prior_precision));
-    LLI_DO(lli_head_model(ctx, &start->model, start->head->K, start->head->D));
-    LLI_DO(lli_memory_new(ctx, &start->theta, start->model.floats, sizeof(float)));
-    const float *tensors[] = {start->head->W, start->head->b};
-    start->model.ops->pack(&start->model, start->theta, tensors);
-done:
-    if (status != LL_OK)
-        lli_start_release(start);
-    return status;
-}
-
-void lli_start_release(lli_start *start) {
-    ll_head_free(start->solved);
-    lli_memory_free(start->theta);
-    *start = (lli_start){0};
-}
-
-ll_status lli_start_plan(ll_context *ctx, lli_ensemble_plan *plan, const lli_start *start, const ll_fit_options *options, const ll_dataset *data) {
-    return lli_fit_plan(ctx, plan, options, data, &start->model, start->head->hash, start->head->gradient_norm);
+static bool is_network(const ll_network *network, const ll_fit_options *options) {
+    return network || (options && options->layers > 1);
 }
 
 static ll_status run(ll_context *ctx, const lli_start *start, const ll_fit_options *options, const ll_dataset *data, lli_store *store) {
     lli_fit fit;
     lli_meter meter;
-    LLI_TRY(lli_fit_init(ctx, &fit, options, &start->model, data, start->theta, store, &meter));
+    LLI_TRY(lli_fit_init(ctx, &fit, options, &start->origin, data, store, &meter));
     lli_meter_init(&meter, options->method, fit.method->steps(&fit));
     ll_status status = lli_fit_run(ctx, &fit);
     lli_fit_release(&fit);
     return status;
 }
 
-ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head, const ll_fit_options *given) {
+static ll_status fit_memory(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head, const ll_network *network,
+                            const ll_fit_options *given) {
     *out = NULL;
     ll_fit_options options;
-    LLI_TRY(lli_fit_resolve(ctx, &options, given, data));
+    LLI_TRY(lli_fit_resolve(ctx, &options, given, data, is_network(network, given)));
     lli_start start;
-    LLI_TRY(lli_start_init(ctx, &start, data, head, options.prior_precision));
+    LLI_TRY(lli_start_init(ctx, &start, data, head, network, &options));
     lli_ensemble_plan plan = {0};
     ll_ensemble *ensemble = NULL;
     ll_status status;
-    LLI_DO(lli_start_plan(ctx, &plan, &start, &options, data));
+    LLI_DO(lli_fit_plan(ctx, &plan, &options, data, &start.origin));
     LLI_DO(lli_ensemble_new(&ensemble, ctx, &plan));
     lli_store_memory store;
     lli_store_memory_init(&store, ensemble);
@@ -86,18 +46,19 @@ done:
     return status;
 }
 
-ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *given, bool resume) {
+static ll_status fit_file(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_network *network,
+                          const ll_fit_options *given, bool resume) {
     ll_fit_options options;
-    LLI_TRY(lli_fit_resolve(ctx, &options, given, data));
+    LLI_TRY(lli_fit_resolve(ctx, &options, given, data, is_network(network, given)));
     lli_start start = {0};
     lli_ensemble_plan plan = {0};
     lli_partial *partial = NULL;
     ll_status status;
     /* Before the work: can the result be written at all? */
     LLI_DO(lli_partial_open(&partial, ctx, path, resume));
-    LLI_DO(lli_start_init(ctx, &start, data, head, options.prior_precision));
-    LLI_DO(lli_start_plan(ctx, &plan, &start, &options, data));
-    LLI_DO(lli_partial_begin(ctx, partial, &plan, start.model.floats, lli_method_find(options.method)->tasks(&options)));
+    LLI_DO(lli_start_init(ctx, &start, data, head, network, &options));
+    LLI_DO(lli_fit_plan(ctx, &plan, &options, data, &start.origin));
+    LLI_DO(lli_partial_begin(ctx, partial, &plan, lli_fit_floats(&options, &start.origin), lli_method_find(options.method)->tasks(&options)));
     if (!lli_partial_complete(partial))
         LLI_DO(run(ctx, &start, &options, data, lli_partial_store(partial)));
     lli_partial *whole = partial;
@@ -109,6 +70,68 @@ done:
     lli_ensemble_plan_release(&plan);
     lli_start_release(&start);
     return status;
+}
+
+ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head, const ll_fit_options *options) {
+    return fit_memory(out, ctx, data, head, NULL, options);
+}
+
+ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options, bool resume) {
+    return fit_file(ctx, path, data, head, NULL, options, resume);
+}
+
+/* The rows that the network was trained on: without those it held out, if these are its data. *out is `data` itself or *made. */
+static ll_status training_rows(ll_context *ctx, const ll_dataset **out, ll_dataset **made, const ll_dataset *data, const ll_network *network) {
+    *out = data;
+    *made = NULL;
+    const char *hash = lli_provenance_get(&network->provenance, "features_sha256");
+    if (!network->holdout_count || !hash || strcmp(hash, data->features_hash) != 0)
+        return LL_OK;
+    int64_t *kept, n = 0, next = 0;
+    LLI_TRY(lli_memory_new(ctx, &kept, data->rows.N, sizeof *kept));
+    for (int64_t i = 0; i < data->rows.N; i++) {
+        bool held = next < network->holdout_count && network->holdout[next] == i;
+        next += held;
+        if (!held)
+            kept[n++] = i;
+    }
+    ll_status status = lli_dataset_select(made, ctx, data, kept, n, NULL, 0);
+    lli_memory_free(kept);
+    *out = *made;
+    return status;
+}
+
+ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network, const ll_fit_options *options) {
+    *out = NULL;
+    const ll_dataset *rows;
+    ll_dataset *made;
+    ll_status status = training_rows(ctx, &rows, &made, data, network);
+    if (status == LL_OK)
+        status = fit_memory(out, ctx, rows, NULL, network, options);
+    ll_dataset_free(made);
+    return status;
+}
+
+ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network, const ll_fit_options *options, bool resume) {
+    const ll_dataset *rows;
+    ll_dataset *made;
+    ll_status status = training_rows(ctx, &rows, &made, data, network);
+    if (status == LL_OK)
+        status = fit_file(ctx, path, rows, NULL, network, options, resume);
+    ll_dataset_free(made);
+    return status;
+}
+
+ll_images_options ll_ensemble_images(const ll_ensemble *e) {
+    ll_images_options options = ll_images_options_default();
+    const char *classes = lli_provenance_get(&e->plan.provenance, "classes");
+    if (classes)
+        options.classes = classes;
+    if (e->plan.net) {
+        options.shift = e->plan.scaling[0];
+        options.scale = e->plan.scaling[1];
+    }
+    return options;
 }
 
 ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) {

@@ -181,7 +181,7 @@ static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *
     }
     ll_fit_options largest = *options;
     largest.samples = run->samples[run->trials - 1];
-    LLI_TRY(lli_fit_resolve(ctx, &run->options, &largest, train));
+    LLI_TRY(lli_fit_resolve(ctx, &run->options, &largest, train, false));
     run->samples[run->trials - 1] = run->options.samples; /* where the method's default was asked for */
     return name_run(run, ctx);
 }

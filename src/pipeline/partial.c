@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -245,9 +246,18 @@ static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int6
     return lli_memory_new(ctx, &p->kept, p->stored, sizeof *p->kept);
 }
 
+/* The arrays behind the tensors: what the plan knows already. */
+static ll_status write_known(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
+    int64_t count = lli_ensemble_arrays(arrays, plan);
+    for (int64_t i = p->tensors; i < count; i++)
+        LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[i], arrays[i].array.data, (size_t)lli_array_count(&arrays[i].array) * sizeof(double)));
+    return LL_OK;
+}
+
 ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, int64_t floats, int64_t tasks) {
     lli_text header;
-    int64_t size = 0, weights = plan->model->tensors; /* the array after the tensors */
+    int64_t size = 0;
     lli_text_init(&header, ctx);
     ll_status status;
     LLI_DO(lay_out(ctx, p, &header, &size, plan, floats, tasks));
@@ -258,13 +268,13 @@ ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_
         if (p->complete)
             goto done;
         LLI_DO(find_kept(ctx, p));
-        /* The weights have no record of their own: known from the options, they are put down again. */
-        LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[weights], plan->weight, (size_t)plan->S * sizeof(double)));
+        /* These have no record of their own: known from the options, they are put down again. */
+        LLI_DO(write_known(ctx, p, plan));
         goto done;
     }
     /* The size first, the header's length last: a file that starts with it has all its room. */
     LLI_DO(lli_outfile_truncate(ctx, p->file, size));
-    LLI_DO(lli_outfile_write_at(ctx, p->file, p->offsets[weights], plan->weight, (size_t)plan->S * sizeof(double)));
+    LLI_DO(write_known(ctx, p, plan));
     LLI_DO(lli_outfile_write_at(ctx, p->file, 8, header.data + 8, (size_t)header.length - 8));
     LLI_DO(lli_outfile_write_at(ctx, p->file, 0, header.data, 8));
 done:

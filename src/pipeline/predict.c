@@ -10,7 +10,7 @@
 #include "predict/predictor.h"
 
 ll_predict_options ll_predict_options_default(void) {
-    return (ll_predict_options){.struct_size = sizeof(ll_predict_options), .classifier = "mean", .by = "sr", .threshold = NAN, .block = 256};
+    return (ll_predict_options){.struct_size = sizeof(ll_predict_options), .classifier = "mean", .by = "sr", .threshold = NAN};
 }
 
 #define AT(member) offsetof(ll_predict_options, member)
@@ -22,7 +22,7 @@ static const ll_option table[] = {
     {"threshold", 0, LL_OPTION_REAL, AT(threshold), "C", NULL, -INFINITY, INFINITY, false, false, "none", "add abstain: true where the confidence is below C"},
     {"members", 0, LL_OPTION_TEXT, AT(members), "ROWS", NULL, 0, 0, false, false, "none", "rows like 0,5,10:20 whose answers are kept member by member"},
     {"row-offset", 0, LL_OPTION_INT, AT(row_offset), "ROW", NULL, 0, 1e15, false, false, "0", "index of the first row, which keys the masks of dropout"},
-    {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 1, 1 << 20, false, false, "256", "rows predicted at once; does not change a bit"},
+    {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 0, 1 << 20, false, false, "256, networks 32 to 1024", "rows predicted at once; does not change a bit"},
 };
 
 const ll_option *ll_predict_options_table(size_t *count) {
@@ -128,6 +128,7 @@ static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_dataset *
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
     if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(confidence_by_name(o->by)))
         return lli_fail(ctx, LL_ERR_USAGE, "--by %s needs at least two members and this ensemble has one; use --by sr", o->by);
+    LLI_TRY(lli_predict_check_rows(ctx, e, &data->rows));
     for (int64_t i = 0; data->K > e->plan.K && i < data->rows.N; i++)
         if (data->labels[i] >= e->plan.K)
             return lli_fail(ctx, LL_ERR_DATA, "the label at row %" PRId64 " is %d, but the ensemble has %" PRId64 " classes (0 to %" PRId64 ")", i, data->labels[i], e->plan.K,
@@ -148,6 +149,8 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
     lli_predict_totals totals = {0};
     writer w = {.by_votes = strcmp(o.classifier, "votes") == 0, .by = confidence_by_name(o.by), .threshold = o.threshold};
     ll_status status;
+    if (!o.block)
+        o.block = lli_predict_block(e);
     LLI_DO(lli_rows_parse(ctx, &rows, &R, o.members, data->rows.N));
     lli_predict_request request = {.probs = !o.no_probs, .running = data->labels != NULL, .row_offset = o.row_offset, .block = o.block, .rows = rows, .R = R};
     bool table_only = lli_sink_is_table(path);

@@ -60,7 +60,7 @@ static ll_status drop_finished(ll_context *ctx, search *s) {
 }
 
 static int64_t training_steps(const search *s, const lli_run *run) {
-    const lli_fit fit = {.options = run->options, .data = s->data->train, .model = &s->start.model};
+    const lli_fit fit = {.options = run->options, .data = s->data->train, .origin = &s->start.origin};
     return lli_method_find(run->options.method)->steps(&fit);
 }
 
@@ -127,7 +127,7 @@ static ll_status predict(ll_context *ctx, ll_predictions **out, search *s, const
         return LL_OK;
     lli_meter meter;
     lli_meter_init_part(&meter, &s->meter, e->plan.S, data->rows.N);
-    const lli_predict_request request = {.probs = true, .running = running != NULL, .block = 256, .meter = &meter};
+    const lli_predict_request request = {.probs = true, .running = running != NULL, .meter = &meter};
     lli_predict_totals totals = {.running = running};
     return lli_predictions_collect(out, ctx, e, data, &request, &totals);
 }
@@ -197,14 +197,14 @@ static ll_status fit_run(ll_context *ctx, search *s, const lli_run *run, ll_ense
     lli_store_memory store;
     lli_fit fit = {0};
     lli_meter meter;
-    LLI_TRY(lli_start_plan(ctx, &plan, &s->start, o, s->data->train));
+    LLI_TRY(lli_fit_plan(ctx, &plan, o, s->data->train, &s->start.origin));
     int64_t stored = plan.stored, steps = training_steps(s, run);
     LLI_TRY(lli_ensemble_new(out, ctx, &plan));
     LLI_TRY(lli_memory_new(ctx, saved, stored, sizeof **saved));
     lli_store_memory_init(&store, *out);
     store.saved = *saved;
     lli_meter_init_part(&meter, &s->meter, training_unit(s, run), steps);
-    LLI_TRY(lli_fit_init(ctx, &fit, o, &s->start.model, s->data->train, s->start.theta, &store.store, &meter));
+    LLI_TRY(lli_fit_init(ctx, &fit, o, &s->start.origin, s->data->train, &store.store, &meter));
     ll_status status = lli_fit_run(ctx, &fit);
     lli_fit_release(&fit);
     *diverged = status == LL_ERR_DIVERGED;
@@ -317,8 +317,8 @@ static ll_status identify(ll_context *ctx, lli_provenance *p, const search *s, c
         if (sets[i].labels)
             LLI_TRY(lli_provenance_add(ctx, p, sets[i].labels, sets[i].data ? sets[i].data->labels_hash : "none"));
     }
-    LLI_TRY(lli_provenance_add(ctx, p, "init", isnan(s->start.head->gradient_norm) ? "head" : "map"));
-    LLI_TRY(lli_provenance_add(ctx, p, "head_sha256", s->start.head->hash));
+    LLI_TRY(lli_provenance_add(ctx, p, "init", s->start.origin.init));
+    LLI_TRY(lli_provenance_add(ctx, p, "head_sha256", s->start.origin.hash));
     for (size_t i = 0; i < LLI_COUNT(shared); i++)
         LLI_TRY(identify_option(ctx, p, shared[i], o));
     return LL_OK;
@@ -343,8 +343,10 @@ ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *da
     s->data = data;
     ll_status status;
     LLI_DO(lli_grid_init(&s->grid, ctx, o, data->train));
-    LLI_DO(lli_start_init(ctx, &s->start, data->train, data->head, o->prior_precision));
-    LLI_DO(check_labels(ctx, data, s->start.head->K));
+    ll_fit_options start = ll_fit_options_default();
+    start.prior_precision = o->prior_precision;
+    LLI_DO(lli_start_init(ctx, &s->start, data->train, data->head, NULL, &start));
+    LLI_DO(check_labels(ctx, data, s->start.origin.model->K));
     if (!data->val)
         LLI_DO(lli_split_half(&s->halves, ctx, data->test->rows.N, o->seed));
     LLI_DO(identify(ctx, &identity, s, o));

@@ -15,6 +15,11 @@ struct ll_predictor {
     int64_t rows;  /* of a block */
     int64_t chunk; /* members added at once */
     lli_tally tally;
+    /* of networks: */
+    float *theta;  /* [floats] a member as its model computes with it */
+    float *z;      /* [rows,features] what that member's representation makes of a block */
+    float *work;
+    float *unmasked; /* [rows,units] what all passes of dropout share; NULL where that is nothing */
 };
 
 /* Shapes decide, so that bits depend on nothing else. Several members at once, so that the sums are read and written seldom, unless K is so
@@ -22,7 +27,26 @@ struct ll_predictor {
  * L2_BYTES, the first level for short rows with their small heads, or one tile where even that is too large. */
 enum { L2_BYTES = 320 * 1024, ODDS_BYTES = 160 * 1024, MOST_ROWS = 64, SHORT_ROW = 64, MOST_SHORT_ROWS = 32 };
 
+/* Of networks: many, since each member is packed once per block, as far as the activations stay within bounds. */
+enum { NETWORK_ROWS = 1024, NETWORK_BYTES = 64 << 20, HEAD_BLOCK = 256 };
+
+static int64_t network_rows(const lli_model *model) {
+    int64_t rows = NETWORK_ROWS;
+    while (rows > LLI_PREDICT_TILE && model->ops->represent_floats(model, rows, 1) * (int64_t)sizeof(float) > NETWORK_BYTES)
+        rows /= 2;
+    return rows;
+}
+
+int64_t lli_predict_block(const ll_ensemble *ensemble) {
+    return ensemble->network ? network_rows(ensemble->plan.model) : HEAD_BLOCK;
+}
+
 static void choose_block(ll_predictor *p, int64_t D, int64_t K) {
+    if (p->ensemble->network) { /* every member has a representation of its own */
+        p->chunk = 1;
+        p->rows = network_rows(p->ensemble->plan.model);
+        return;
+    }
     p->chunk = LLI_MAX(1, LLI_MIN(LLI_TALLY_CHUNK, ODDS_BYTES / (LLI_PREDICT_TILE * K * (int64_t)sizeof(float))));
     int64_t rows = L2_BYTES / lli_tally_bytes(D, K, p->chunk) / LLI_PREDICT_TILE * LLI_PREDICT_TILE;
     p->rows = LLI_MAX(LLI_PREDICT_TILE, LLI_MIN(rows, D <= SHORT_ROW ? MOST_SHORT_ROWS : MOST_ROWS));
@@ -36,8 +60,17 @@ ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensembl
     p->ensemble = ensemble;
     ll_status status;
     LLI_DO(lli_kernels_require(ctx, &p->kernels));
-    choose_block(p, ensemble->plan.D, ensemble->plan.K);
-    LLI_DO(lli_tally_init(ctx, &p->tally, p->rows, ensemble->plan.D, ensemble->plan.K, p->chunk));
+    const lli_model *model = ensemble->plan.model;
+    choose_block(p, model->features, model->K);
+    LLI_DO(lli_tally_init(ctx, &p->tally, p->rows, model->features, model->K, p->chunk));
+    if (ensemble->network) {
+        LLI_DO(lli_memory_new(ctx, &p->theta, model->floats, sizeof(float)));
+        LLI_DO(lli_memory_new(ctx, &p->z, p->rows * model->features, sizeof(float)));
+        LLI_DO(lli_memory_new(ctx, &p->work, model->ops->represent_floats(model, p->rows, 1), sizeof(float)));
+        int64_t shared = ensemble->plan.drop16 ? model->ops->unmasked_units(model, ensemble->plan.drop_own) : 0;
+        if (shared)
+            LLI_DO(lli_memory_new(ctx, &p->unmasked, p->rows * shared, sizeof(float)));
+    }
     *out = p;
     p = NULL;
 done:
@@ -49,6 +82,10 @@ void ll_predictor_free(ll_predictor *p) {
     if (!p)
         return;
     lli_tally_release(&p->tally);
+    lli_memory_free(p->theta);
+    lli_memory_free(p->z);
+    lli_memory_free(p->work);
+    lli_memory_free(p->unmasked);
     lli_memory_free(p);
 }
 
@@ -98,48 +135,88 @@ static void keep_rows(ll_prediction *out, ll_predictor *p, int64_t at) {
     }
 }
 
-/* All members on the rows of the tally; they are rows `at`.. of out, and `row` is the index of the first. */
-static void run_block(ll_prediction *out, ll_predictor *p, int64_t at, int64_t row, bool apart) {
+/* Rows first .. first+n-1 of a source, which are rows `at`.. of the answers; `row` is the index of the first. */
+typedef struct span {
+    const lli_rows *rows;
+    int64_t first, n, at, row;
+} span;
+
+/* The representation of the block by the member or pass s into the panels. Theta is unpacked where the member changes. */
+static ll_status represent(ll_predictor *p, const span *block, int64_t s, float scale) {
     const lli_ensemble_plan *plan = &p->ensemble->plan;
+    const lli_model *model = plan->model;
+    if (s == 0 || !plan->drop16) {
+        const float *tensors[LLI_TENSORS_MAX];
+        for (int i = 0; i < model->tensors; i++)
+            tensors[i] = p->ensemble->tensor[i] + s * model->tensor[i].count;
+        model->ops->pack(model, p->theta, tensors);
+    }
+    const lli_pass pass = {
+        .seed = plan->seed,
+        .pass = s,
+        .drop16 = plan->drop16,
+        .own = plan->drop_own,
+        .row = block->row,
+        .unmasked = p->unmasked,
+        .known = s > 0,
+    };
+    LLI_TRY(model->ops->represent(&p->ctx, model, p->z, p->theta, p->work, block->rows, block->first, block->n, plan->drop16 ? &pass : NULL));
+    p->kernels->panels(&p->tally, p->z, false, 0, scale);
+    return LL_OK;
+}
+
+/* All members on a block. */
+static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *block, bool apart) {
+    const lli_ensemble_plan *plan = &p->ensemble->plan;
+    const lli_model *model = plan->model;
+    const float *W = p->ensemble->tensor[model->head_tensor], *b = p->ensemble->tensor[model->head_tensor + 1];
     bool running = out->truth && out->running_nll;
+    float scale = plan->drop16 ? 65536.0f / (float)(65536 - plan->drop16) : 1;
+    lli_tally_clear(&p->tally, block->n);
+    if (!p->ensemble->network)
+        p->kernels->panels(&p->tally, block->rows->features, block->rows->half, block->first, scale);
     for (int64_t s = 0; s < plan->S; s += p->chunk) {
         int64_t count = LLI_MIN(p->chunk, plan->S - s), stored = plan->drop16 ? 0 : s;
-        const lli_mask mask = {lli_rng_stream(plan->seed, LLI_PURPOSE_PREDICT_MASK, 0, s), 0, plan->drop16};
+        if (p->ensemble->network) {
+            LLI_TRY(lli_cancel_check(&p->ctx));
+            LLI_TRY(represent(p, block, s, scale));
+        }
+        const lli_mask mask = {lli_rng_stream(plan->seed, LLI_PURPOSE_PREDICT_MASK, 0, s), model->mask_layers - 1, plan->drop16};
         const lli_members members = {
-            .W = p->ensemble->tensor[0] + stored * plan->K * plan->D,
-            .b = p->ensemble->tensor[1] + stored * plan->K,
+            .W = W + stored * model->K * model->features,
+            .b = b + stored * model->K,
             .weight = plan->weight + s,
             .count = count,
             .mask = plan->drop16 ? &mask : NULL,
-            .row = row,
-            .truth = running ? out->truth + at : NULL,
+            .row = block->row,
+            .truth = running ? out->truth + block->at : NULL,
         };
         p->kernels->predict(&p->tally, &members);
         if (out->member_pmax || out->member_label)
-            keep_members(out, p, at, s, count);
+            keep_members(out, p, block->at, s, count);
         if (running)
-            keep_running(out, p, at, s, count, apart);
+            keep_running(out, p, block->at, s, count, apart);
     }
-    keep_rows(out, p, at);
+    keep_rows(out, p, block->at);
+    return LL_OK;
 }
 
 ll_status ll_predictor_run(ll_prediction *out, ll_predictor *p, const float *z, int64_t n, int64_t row) {
-    int64_t D = p->ensemble->plan.D;
+    const lli_ensemble_plan *plan = &p->ensemble->plan;
+    int64_t D = plan->D;
     for (int64_t i = 0; i < n * D; i++)
         if (!isfinite(z[i]))
             return lli_fail(&p->ctx, LL_ERR_DATA, "feature %" PRId64 " of row %" PRId64 " is not finite", i % D, row + i / D);
     lli_rows rows = {z, false, n, D};
+    if (p->ensemble->network)
+        lli_input_apply(&rows, &plan->input, plan->scaling);
     return lli_predictor_run_rows(out, p, &rows, 0, n, row, false);
 }
 
 ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row, bool apart) {
-    uint32_t drop16 = p->ensemble->plan.drop16;
-    float scale = drop16 ? 65536.0f / (float)(65536 - drop16) : 1;
     for (int64_t at = 0; at < n; at += p->rows) {
         LLI_TRY(lli_cancel_check(&p->ctx));
-        lli_tally_clear(&p->tally, LLI_MIN(p->rows, n - at));
-        p->kernels->panels(&p->tally, rows->features, rows->half, first + at, scale);
-        run_block(out, p, at, row + at, apart);
+        LLI_TRY(run_block(out, p, &(span){rows, first + at, LLI_MIN(p->rows, n - at), at, row + at}, apart));
     }
     return LL_OK;
 }

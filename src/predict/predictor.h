@@ -23,7 +23,7 @@ typedef struct lli_predict_request {
     bool probs;
     bool running;         /* with labels: scores of the first s members */
     int64_t row_offset;
-    int64_t block;        /* rows per block, rounded up to whole tiles */
+    int64_t block;        /* rows per block, rounded up to whole tiles; 0 = lli_predict_block */
     const int64_t *rows;  /* [R] rising, whose members are kept; NULL = none */
     int64_t R;
     lli_meter *meter;     /* counts rows; NULL = one of its own */
@@ -35,6 +35,12 @@ typedef struct lli_predict_totals {
     float *member_pmax;    /* [R,S] */
     int32_t *member_label; /* [R,S] */
 } lli_predict_totals;
+
+/* Rows of a block by which an ensemble is predicted fast. */
+int64_t lli_predict_block(const ll_ensemble *ensemble);
+
+/* Refuses rows that the ensemble cannot take. */
+ll_status lli_predict_check_rows(ll_context *ctx, const ll_ensemble *ensemble, const lli_rows *rows) LL_CHECK_RESULT;
 
 /* All rows in parallel blocks; emit is called in row order. Memory: a few blocks per worker. */
 ll_status lli_predict_stream(ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data, const lli_predict_request *request,

@@ -19,6 +19,7 @@ typedef struct block {
 typedef struct stream {
     const ll_ensemble *ensemble;
     const ll_dataset *data;
+    lli_rows source; /* its rows as the ensemble sees them */
     const lli_predict_request *request;
     lli_predict_totals *totals;
     int64_t rows, tiles; /* of a block */
@@ -73,9 +74,9 @@ static ll_status run_block(ll_context *ctx, void *arg, int64_t task, int worker)
         out.running_correct = b->tile_correct;
         out.truth = st->data->labels + first;
     }
-    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, first, n, first + st->request->row_offset, true);
+    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->source, first, n, first + st->request->row_offset, true);
     if (status != LL_OK)
-        return lli_fail(ctx, status, "interrupted");
+        return lli_fail(ctx, status, "%s", ll_predictor_message(st->predictors[worker]));
     lli_meter_add(ctx, st->request->meter ? st->request->meter : &st->meter, n);
     return LL_OK;
 }
@@ -96,8 +97,8 @@ static ll_status run_members(ll_context *ctx, void *arg, int64_t task, int worke
     stream *st = arg;
     int64_t S = st->ensemble->plan.S, row = st->request->rows[task];
     ll_prediction out = {.member_pmax = st->totals->member_pmax + task * S, .member_label = st->totals->member_label + task * S};
-    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->data->rows, row, 1, row + st->request->row_offset, false);
-    return status == LL_OK ? LL_OK : lli_fail(ctx, status, "interrupted");
+    ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->source, row, 1, row + st->request->row_offset, false);
+    return status == LL_OK ? LL_OK : lli_fail(ctx, status, "%s", ll_predictor_message(st->predictors[worker]));
 }
 
 static ll_status init(ll_context *ctx, stream *st) {
@@ -141,12 +142,30 @@ static ll_status run(ll_context *ctx, stream *st, lli_predict_emit *emit, void *
     return LL_OK;
 }
 
+/* A network on images takes them as images of its own size, or as plain rows of the right length. */
+ll_status lli_predict_check_rows(ll_context *ctx, const ll_ensemble *ensemble, const lli_rows *rows) {
+    const lli_ensemble_plan *plan = &ensemble->plan;
+    const lli_input_shape *in = &plan->input;
+    if (rows->bytes && !plan->net)
+        return lli_fail(ctx, LL_ERR_DATA, "these are images, and the ensemble is one of last layers: encode them first, with lastlayer encode");
+    if (plan->net && rows->height && (rows->height != in->height || rows->width != in->width || rows->channels != in->channels))
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "the images are %" PRId64 "x%" PRId64 "x%" PRId64 " (height, width, channels) and the networks of the ensemble expect %" PRId64 "x%" PRId64
+                        "x%" PRId64,
+                        rows->height, rows->width, rows->channels, in->height, in->width, in->channels);
+    if (rows->D != plan->D)
+        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64, rows->D, plan->D);
+    return LL_OK;
+}
+
 ll_status lli_predict_stream(ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data, const lli_predict_request *request,
                              lli_predict_totals *totals, lli_predict_emit *emit, void *arg) {
-    if (data->rows.D != ensemble->plan.D)
-        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64, data->rows.D, ensemble->plan.D);
-    stream st = {.ensemble = ensemble, .data = data, .request = request, .totals = totals};
-    st.tiles = (request->block - 1) / LLI_PREDICT_TILE + 1;
+    LLI_TRY(lli_predict_check_rows(ctx, ensemble, &data->rows));
+    stream st = {.ensemble = ensemble, .data = data, .source = data->rows, .request = request, .totals = totals};
+    if (ensemble->network)
+        lli_input_apply(&st.source, &ensemble->plan.input, ensemble->plan.scaling);
+    int64_t rows = request->block ? request->block : lli_predict_block(ensemble);
+    st.tiles = (rows - 1) / LLI_PREDICT_TILE + 1;
     st.rows = st.tiles * LLI_PREDICT_TILE;
     lli_meter_init(&st.meter, "predicting", data->rows.N);
     ll_status status = init(ctx, &st);

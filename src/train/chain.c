@@ -157,6 +157,7 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .decay = o->prior_precision / (double)rows->N,
         .noise = o->noise ? sqrt(2 * lr / (double)rows->N) : 0,
         .drop16 = o->drop16,
+        .drop_own = o->drop_own,
         .seed = o->seed,
         .member = o->member,
         .step = chain->state.step,

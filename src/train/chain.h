@@ -18,7 +18,8 @@ typedef struct lli_chain_options {
     int64_t batch_size;
     double prior_precision;
     bool noise;      /* sgld */
-    uint32_t drop16; /* 0 = no dropout */
+    uint32_t drop16; /* 0 = no dropout but the network's own */
+    bool drop_own;   /* drop16 acts at the network's own dropout layers */
     uint64_t seed;
     int64_t member;
     int64_t block_rows; /* of a block shuffle; 0 = full shuffle */

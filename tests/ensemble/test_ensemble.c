@@ -146,8 +146,8 @@ static void test_refusals(void **state) {
     p.meta[1].value = "sgld\033[31m";
     refuse(ctx, &p, LL_ERR_FORMAT, "its metadata name no method");
     parts_init(&p);
-    p.meta[0].value = "lastlayer-ensemble-2";
-    refuse(ctx, &p, LL_ERR_FORMAT, "format is lastlayer-ensemble-2; expected lastlayer-ensemble-1");
+    p.meta[0].value = "lastlayer-ensemble-3";
+    refuse(ctx, &p, LL_ERR_FORMAT, "format is lastlayer-ensemble-3; expected lastlayer-ensemble-1 or lastlayer-ensemble-2");
     parts_init(&p);
     p.meta[0].key = "form";
     refuse(ctx, &p, LL_ERR_FORMAT, "format is missing");

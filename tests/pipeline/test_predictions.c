@@ -315,7 +315,7 @@ static void test_options(void **state) {
     o.members = "1";
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "no room for --members", ll_predict_write(s.ctx, folder_path("bad.csv"), s.e, s.p.data, &o));
     o = ll_predict_options_default();
-    o.block = 0;
+    o.block = -1;
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--block", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     o = ll_predict_options_default();
     o.by = "luck";

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""fit and predict on deep heads and whole networks: against numpy, cut and resumed, and clear sentences."""
+import json
+import os
+import random
+import signal
+import struct
+import subprocess
+
+import numpy as np
+
+import images
+import samples
+from tap import COMMAND, case, cases_of, check, fails, main, run
+
+METHODS = ["point", "sgd", "sgld", "bootstrap", "dropout", "ensemble"]
+DATA = ("--data", "mnist")
+FIT = ("fit", "--network", "net.safetensors", *DATA, "--samples", 3, "--epochs", 2, "--lr", ".05", "--batch-size", 32)
+
+
+def read(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def tensors(path):
+    """Arrays and metadata of a .safetensors file."""
+    data = read(path)
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    meta = header.pop("__metadata__", {})
+    types = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
+    return {name: np.frombuffer(data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]], types[t["dtype"]]).reshape(t["shape"])
+            for name, t in header.items()}, meta
+
+
+def trained(*more, net="mlp:16,8"):
+    sets = images.squares()
+    run("train", *DATA, "--net", net, "--epochs", 3, *more, "-o", "net.safetensors")
+    return sets
+
+
+def member_probs(t, s, x):
+    """Probabilities of member s of an mlp, in f64."""
+    h = x.reshape(len(x), -1).astype(np.float64) / 255
+    layers = sum(name.endswith(".weight") for name in t)
+    for i in range(layers):
+        h = h @ t[f"layers.{i}.weight"][s].T.astype(np.float64) + t[f"layers.{i}.bias"][s]
+        h = np.maximum(h, 0) if i < layers - 1 else h
+    return samples.softmax(h)
+
+
+@cases_of([(m, m) for m in METHODS])
+def whole_network(method):
+    sets = trained()
+    files = []
+    for threads in (1, 2, 3):
+        run(*FIT, "--method", method, "--threads", threads, "-o", "e.safetensors")
+        files.append(read("e.safetensors"))
+    check(files[0] == files[1] == files[2], "the ensemble depends on --threads")
+    run(*FIT, "--method", method, "--seed", 9, "-o", "other.safetensors")
+    check((read("other.safetensors") == files[0]) == (method == "point"), "the seed")
+    answers = []
+    for block, threads in ((256, 1), (32, 2), (50, 3)):
+        run("predict", "e.safetensors", *DATA, "--block", block, "--threads", threads, "--members", "0:5", "-o", "p.npz")
+        answers.append(read("p.npz"))
+    check(answers[0] == answers[1] == answers[2], "the answers depend on --block or --threads")
+    t, meta = tensors("e.safetensors")
+    p = np.load("p.npz")
+    check(meta["format"] == "lastlayer-ensemble-2" and meta["net"] == "mlp:16,8" and meta["input"] == "12x12x1", meta)
+    check(np.array_equal(p["truth"], sets["test"][1]), "truth is not the test labels")
+    if method == "dropout":
+        pmax = p["member_pmax"]
+        check(len(np.unique(pmax[0])) == 3, f"passes do not differ: {pmax[0]}")
+        return
+    members = len(t["weight"])
+    probs = np.stack([member_probs(t, s, sets["test"][0].astype(np.uint8)) for s in range(members)])
+    check(np.abs(p["probs"] - probs.mean(0)).max() < 2e-5, f"probs: {np.abs(p['probs'] - probs.mean(0)).max()}")
+    check(np.abs(p["member_pmax"] - probs[:, :5].max(2).T).max() < 2e-5, "member_pmax")
+    if members > 1:
+        check(np.abs(p["std"] + probs.std(0)[np.arange(len(p["label"])), p["label"]]).max() < 2e-5, "std")
+        for i in range(3):
+            w = t[f"layers.{i}.weight"]
+            check(not np.array_equal(w[0], w[1]) and not np.array_equal(w[1], w[2]), f"members agree in layer {i}")
+
+
+@cases_of([(m, m) for m in METHODS])
+def deep_head(method):
+    data = samples.make()
+    words = (*samples.FIT, "--layers", 2, "--method", method, "--samples", 3, "--epochs", 2)
+    files = []
+    for threads in (1, 2, 3):
+        run(*words, "--threads", threads, "-o", "e.safetensors")
+        files.append(read("e.safetensors"))
+    check(files[0] == files[1] == files[2], "the ensemble depends on --threads")
+    run("predict", "e.safetensors", *samples.PREDICT, "-o", "p.npz")
+    t, meta = tensors("e.safetensors")
+    d = data["features"].shape[1]
+    check(meta["init"] == "adam" and meta["net"] == "head:2" and t["layers.0.weight"].shape[1:] == (d, d), meta)
+    if method != "dropout":
+        x = data["test_features"].astype(np.float64)
+        probs = np.stack([samples.softmax(np.maximum(x @ t["layers.0.weight"][s].T + t["layers.0.bias"][s], 0) @ t["layers.1.weight"][s].T +
+                                          t["layers.1.bias"][s]) for s in range(len(t["weight"]))])
+        check(np.abs(np.load("p.npz")["probs"] - probs.mean(0)).max() < 2e-5, "probs")
+
+
+@case
+def point_on_a_network_is_encoding_and_head():
+    trained()
+    run("encode", "net.safetensors", *DATA, "-o", "enc.npz")
+    run(*FIT, "--method", "point", "-o", "full.safetensors")
+    run("fit", "--features", "enc.npz", "--method", "point", "-o", "last.safetensors")
+    run("predict", "full.safetensors", *DATA, "-o", "full.npz")
+    run("predict", "last.safetensors", "--features", "enc.npz", "-o", "last.npz")
+    full, last = np.load("full.npz"), np.load("last.npz")
+    check(set(full.files) == set(last.files), set(full.files) ^ set(last.files))
+    for name in full.files:
+        check(np.array_equal(full[name], last[name]), name)
+
+
+@case
+def classes_that_the_network_does_not_know_are_out():
+    sets = trained("--classes", "first:5")
+    run(*FIT, "--method", "sgd", "-o", "e.safetensors")
+    run("predict", "e.safetensors", *DATA, "-o", "p.npz")
+    p, labels = np.load("p.npz"), sets["test"][1]
+    check(p["probs"].shape == ((labels < 5).sum(), 5) and len(p["out_label"]) == (labels >= 5).sum(), p["probs"].shape)
+    check(np.array_equal(p["truth"], labels[labels < 5]), "truth")
+    out, _ = run("evaluate", "p.npz", "--json")
+    check(0 <= json.loads(out)["ood"]["auroc"]["sr"] <= 1, out)
+    np.save("other.npy", np.random.default_rng(0).integers(0, 255, (30, 12, 12)).astype(np.uint8))
+    run("predict", "e.safetensors", *DATA, "--out-data", "other.npy", "-o", "q.npz")
+    check(len(np.load("q.npz")["out_label"]) == 30, "--out-data")
+
+
+@cases_of([(m, m) for m in METHODS[1:]])
+def killed_and_resumed(method):
+    trained()
+    words = [*FIT[:5], "--method", method, "--samples", 6, "--epochs", 30 if method == "dropout" else 6, "--lr", ".02", "--batch-size", 4,
+             "--threads", 2]
+    run(*words, "-o", "whole.safetensors")
+    chance, kills = random.Random(3), 0
+    command = [COMMAND, *map(str, words), "-o", "cut.safetensors", "--resume"]
+    for attempt in range(30):
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            child.wait(chance.uniform(0.02, 0.2) if attempt < 20 else None)
+            break
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            kills += 1
+    check(child.returncode == 0, f"exit {child.returncode} after {kills} kills")
+    check(read("cut.safetensors") == read("whole.safetensors"), f"other bytes after {kills} kills")
+    check(not os.path.exists("cut.safetensors.partial"), "the work file is still there")
+
+
+@case
+def deep_head_from_an_encoded_file():
+    trained()
+    run("encode", "net.safetensors", *DATA, "-o", "enc.npz")
+    run("fit", "--features", "enc.npz", "--layers", 3, "--samples", 3, "-o", "deep.safetensors")
+    run("predict", "deep.safetensors", "--features", "enc.npz", "-o", "p.npz")
+    run("evaluate", "p.npz")
+    out, _ = run("compare", "--features", "enc.npz", "--layers", 2, "--samples", 3, "--epochs", 2, "--json")
+    check(len(json.loads(out)["methods"]) == 5, out)
+    run("fit", "--features", "enc.npz", "--init", "adam", "--samples", 3, "-o", "adam.safetensors")
+    check(tensors("adam.safetensors")[1]["format"] == "lastlayer-ensemble-1", "one layer by Adam is a head like any other")
+
+
+@case
+def bad_input():
+    trained()
+    samples.make()
+    fit = ("fit", "--network", "net.safetensors")
+    end = ("-o", "e.safetensors")
+    fails(2, *fit, *end, words="--data is missing")
+    fails(2, "fit", *DATA, *end, words="--data belongs to --network")
+    fails(2, *fit, *DATA, "--features", "features.npy", *end, words="--network and --features exclude each other")
+    fails(2, *fit, *DATA, "--labels", "labels.npy", *end, words="--network and --labels exclude each other")
+    fails(2, *fit, *DATA, "--layers", 2, *end, words="--network and --layers exclude each other")
+    fails(2, *fit, *DATA, "--method", "dropout", "--dropout-at", "own", *end, words="has no dropout layers of its own")
+    fails(3, "fit", "--network", "none.safetensors", *DATA, *end, words="none.safetensors")
+    fails(4, "fit", "--network", "head.npz", *DATA, *end, words="is not a network")
+    for layers in 0, 4, -1:
+        fails(2, *samples.FIT, "--layers", layers, *end, words="--layers")
+    fails(2, *samples.FIT, "--layers", 2, "--head", "head.npz", *end, words="leave out the head")
+    fails(2, *samples.FIT, "--layers", 2, "--init", "map", *end, words="leave out --init map")
+    fails(2, *samples.FIT, "--method", "ensemble", *end, words=["trains whole networks", "--layers 2"])
+    run(*FIT, "--method", "point", *end)
+    images.squares("fashion", side=16)
+    fails(5, *fit, "--data", "fashion", "-o", "x.safetensors", words=["16x16x1", "12x12x1"])
+    fails(5, "predict", "e.safetensors", "--data", "fashion", "-o", "p.npz", words=["16x16x1", "12x12x1"])
+    fails(5, "predict", "e.safetensors", *samples.PREDICT, "-o", "p.npz", words=["6 columns", "fitted on 144"])
+    fails(2, "predict", "e.safetensors", *DATA, *samples.PREDICT, "-o", "p.npz", words="--data and --features exclude each other")
+    fails(2, "predict", "e.safetensors", *samples.PREDICT, "--out-data", "fashion", "-o", "p.npz", words="--out-data belongs to --data")
+    run(*samples.FIT, "--head", "head.npz", "--method", "point", "-o", "head.safetensors")
+    fails(5, "predict", "head.safetensors", *DATA, "-o", "p.npz", words="encode them first")
+
+
+def damaged(change):
+    """e.safetensors with another header."""
+    data = read("e.safetensors")
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    change(header)
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with open("bad.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+
+
+@cases_of([
+    ("another network", lambda h: h["__metadata__"].update(net="mlp:16,9"), ["layers.1.weight", "mlp:16,9"]),
+    ("a text that is no network", lambda h: h["__metadata__"].update(net="mlq:3"), "mlq:3"),
+    ("no network", lambda h: h["__metadata__"].pop("net"), "net is missing"),
+    ("no input", lambda h: h["__metadata__"].pop("input"), "input is missing"),
+    ("a strange input", lambda h: h["__metadata__"].update(input="12x12"), "HEIGHTxWIDTHxCHANNELS"),
+    ("other classes", lambda h: h["__metadata__"].update(outputs="11"), "layers.2.weight"),
+    ("a tensor is missing", lambda h: h.update({"x": h.pop("layers.0.bias")}), "layers.0.bias"),
+    ("another type", lambda h: h["layers.2.bias"].update(dtype="I32"), "layers.2.bias"),
+    ("no scaling", lambda h: h.update({"x": h.pop("scaling")}), "scaling"),
+])
+def damaged_file(change, words):
+    trained()
+    run(*FIT, "--method", "sgd", "-o", "e.safetensors")
+    damaged(change)
+    fails(4 if "mlq" not in words else 2, "predict", "bad.safetensors", *DATA, "-o", "p.npz", words=words)
+
+
+main()
