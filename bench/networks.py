@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times networks beside PyTorch, in one run, with the same threads: steps of sgd and representations of random images.
+"""Times networks beside PyTorch, in one run, with the same threads: steps of sgd and representations of random images, epochs on real ones.
 
   networks.py PROGRAM                 the table; PROGRAM = build/bench/networks
   networks.py PROGRAM --quick         the same with fewer repeats
+  networks.py COMMAND --epoch FOLDER  an epoch of `lastlayer train` on the IDX files of FOLDER, Adam, batch 32; COMMAND = build/lastlayer
   networks.py --peer NET H W C K B T  the PyTorch side: commands and answers as bench/networks.c
+  networks.py --peer-epoch FOLDER T   its epoch: "wall cpu" for each of the lines read
 Both sides are processes that answer commands in turn. The best of the repeats counts, by wall time and by CPU time: on a machine that does
 other work too, the latter is the one to trust."""
 import os
+import pathlib
+import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 # name, network and input, batch, command, what is counted
@@ -86,9 +91,63 @@ class Contestant:
         self.process.wait()
 
 
+def peer_epoch(folder, threads):
+    """The rows lie in memory as floats and a batch is one indexing: less work than a DataLoader. Moments of pixels that are seldom lit would
+    become denormal and make each step twice as long; that too is kept from it."""
+    import numpy as np
+    import torch
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    torch.manual_seed(1)
+    read = lambda name, skip: np.fromfile(pathlib.Path(folder) / name, np.uint8)[skip:]  # noqa: E731
+    x = torch.from_numpy(read("train-images-idx3-ubyte", 16).reshape(-1, 784).astype(np.float32) / 255)
+    y = torch.from_numpy(read("train-labels-idx1-ubyte", 8).astype(np.int64))
+    net = torch.nn.Sequential(*build("mlp:512,20", 28, 28, 1, 10))
+    optimiser = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-7)
+    for _ in sys.stdin:
+        wall, cpu = time.perf_counter(), time.process_time()
+        order = torch.randperm(len(x))
+        for i in range(0, len(x), 32):
+            rows = order[i:i + 32]
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(net(x[rows]), y[rows]).backward()
+            optimiser.step()
+        print(time.perf_counter() - wall, time.process_time() - cpu, flush=True)
+
+
+def command_epoch(command, folder, threads):
+    """Wall and CPU seconds of an epoch: half of what three epochs take more than one."""
+    def run(epochs, out):
+        before, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run([command, "train", "--data", folder, "--net", "mlp:512,20", "--no-holdout", "--epochs", str(epochs), "--threads", str(threads), "-o", out],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wall, after = time.perf_counter() - wall, resource.getrusage(resource.RUSAGE_CHILDREN)
+        return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    with tempfile.TemporaryDirectory() as place:
+        one, three = (run(epochs, f"{place}/net{epochs}.safetensors") for epochs in (1, 3))
+    return [(b - a) / 2 for a, b in zip(one, three)]
+
+
+def epochs(command, folder, repeats):
+    print("| 784-512-20-10, Adam, batch 32, an epoch of 60000 rows | threads | lastlayer | PyTorch | wall ratio | CPU ratio |\n|---|---|---|---|---|---|")
+    for threads in sorted({1, min(2, len(os.sched_getaffinity(0)))}):
+        theirs = Contestant([sys.executable, __file__, "--peer-epoch", folder, threads])
+        ours = [float("inf")] * 2
+        for _ in range(repeats):
+            ours = [min(a, b) for a, b in zip(ours, command_epoch(command, folder, threads))]
+            theirs.ask("train", 1)
+        wall, cpu = [t / o for o, t in zip(ours, theirs.best)]
+        print(f"| {pathlib.Path(folder).name} | {threads} | {ours[0]:.2f} s | {theirs.best[0]:.2f} s | {wall:.1f} | {cpu:.1f} |", flush=True)
+        theirs.close()
+
+
 def main():
     if sys.argv[1] == "--peer":
         return peer(sys.argv[2], *map(int, sys.argv[3:]))
+    if sys.argv[1] == "--peer-epoch":
+        return peer_epoch(sys.argv[2], int(sys.argv[3]))
+    if "--epoch" in sys.argv:
+        return epochs(sys.argv[1], sys.argv[sys.argv.index("--epoch") + 1], 1 if "--quick" in sys.argv else 3)
     repeats = 2 if "--quick" in sys.argv else 5
     cores = len(os.sched_getaffinity(0))
     print("| | threads | lastlayer | PyTorch | wall ratio | CPU ratio |\n|---|---|---|---|---|---|")
