@@ -11,9 +11,10 @@
 #include "base/text.h"
 #include "kernels/require.h"
 #include "model/input.h"
+#include "model/langevin.h"
 #include "model/sequence.h"
 
-enum { INPUT_WORK = 1 << 15, NOISE = 1024 }; /* elements of the input in a task, at least; normals at a time */
+enum { INPUT_WORK = 1 << 15 }; /* elements of the input in a task, at least */
 
 struct lli_network {
     lli_model model;
@@ -207,40 +208,9 @@ static ll_status gradient(double *nll, ll_context *ctx, const lli_model *model, 
     return descend(nll, ctx, model, copy, &(copying){out}, theta, work, rows, s);
 }
 
-/* theta <- shrink theta - lr gradient + noise xi; the normal of an element has its place in theta as index. */
-typedef struct langevin {
-    float *theta;
-    const lli_kernels *kernels;
-    float shrink, lr, noise;
-    lli_stream stream;
-} langevin;
-
-static void langevin_piece(void *arg, const lli_part *part, int64_t first, int64_t count, const float *g) {
-    const langevin *l = arg;
-    float shrink = part->role == LLI_ROLE_KERNEL || part->role == LLI_ROLE_BIAS ? l->shrink : 1, xi[NOISE];
-    for (int64_t at = 0, n; at < count; at += n) {
-        float *theta = l->theta + first + at;
-        n = LLI_MIN(NOISE, count - at);
-        for (int64_t i = 0; i < n; i++)
-            theta[i] = shrink * theta[i] - l->lr * g[at + i];
-        if (l->noise > 0) {
-            l->kernels->normals(xi, l->stream, first + at, n);
-            for (int64_t i = 0; i < n; i++)
-                theta[i] += l->noise * xi[i];
-        }
-    }
-}
-
 static ll_status step(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
-    langevin l = {
-        .theta = theta,
-        .kernels = model->kernels,
-        .shrink = (float)(1 - s->lr * s->decay),
-        .lr = (float)s->lr,
-        .noise = (float)s->noise,
-        .stream = lli_rng_stream(s->seed, LLI_PURPOSE_NOISE, s->member, s->step),
-    };
-    return descend(nll, ctx, model, langevin_piece, &l, theta, work, rows, s);
+    lli_langevin l = lli_langevin_of(model->kernels, theta, s);
+    return descend(nll, ctx, model, lli_langevin_piece, &l, theta, work, rows, s);
 }
 
 /* The layers of the representation: all but the last dense layer and the dropout before it. */

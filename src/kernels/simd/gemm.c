@@ -9,9 +9,8 @@
 enum {
     TILE = LLI_GEMM_TILE,
     PANEL = LLI_GEMM_PANEL,
-    PART = 2 * W,               /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
-    GROUPS = (TILE + W - 1) / W, /* vectors that hold a tile's rows */
-    LINE = 16                   /* floats of a cache line */
+    PART = 2 * W, /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
+    GROUPS = (TILE + W - 1) / W /* vectors that hold a tile's rows */
 };
 
 typedef int32_t places __attribute__((may_alias)); /* they lie between floats */
