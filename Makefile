@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check demo install bench bench-scale oracle fuzz clean
+.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale oracle fuzz clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -36,6 +36,12 @@ bench:          ## lastlayer beside PyTorch, numpy and scikit-learn -> bench/RES
 	@$(MAKE) --no-print-directory build/lastlayer
 	@ninja -C build bench_heads bench_kernels
 	@$(PYTHON) bench/run.py $(ARGS)
+
+bench-networks: ## VGG-16 and an MLP beside PyTorch, the table on the screen; ARGS=--quick tries it
+	@tools/setup build bench
+	@$(MAKE) --no-print-directory build/lastlayer
+	@ninja -C build bench_networks
+	@$(PYTHON) bench/networks.py build/bench/networks $(ARGS)
 
 bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> bench/SCALE.md; ARGS=--half-size takes 5
 	@tools/setup build bench
