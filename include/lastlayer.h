@@ -260,6 +260,21 @@ typedef struct ll_epoch {
 LL_API const ll_epoch *ll_network_epochs(const ll_network *network, int64_t *count);
 LL_API int64_t ll_network_kept(const ll_network *network); /* the epoch whose parameters it has, from 1 */
 
+/* A network that Keras (.h5) or PyTorch (its tensors as .safetensors or .npz) trained: dense layers, convolutions and batch norms, taken in
+ * the order of the file. */
+typedef struct ll_import_options {
+    size_t struct_size;
+    const char *net;     /* NULL = what the shapes tell: mlp:..., vgg16 */
+    const char *input;   /* "HEIGHTxWIDTHxCHANNELS"; NULL = of the images, else what the shapes tell */
+    double shift, scale; /* of its pixels, as in ll_images_options; scale 0 = of the images, else 0 and 1/255 for grey ones */
+    double epsilon;      /* of its batch norms; 0 = what is usual there: Keras 1e-3, PyTorch 1e-5 */
+} ll_import_options;
+
+LL_API ll_import_options ll_import_options_default(void);
+LL_API const ll_option *ll_import_options_table(size_t *count);
+/* `images`: what it was trained on, for the shape of its input, shift, scale and classes; may be NULL. */
+LL_API ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images, const ll_import_options *options) LL_CHECK_RESULT;
+
 typedef struct ll_train_options {
     size_t struct_size;
     const char *net;

@@ -103,8 +103,35 @@ lli_rows lli_network_rows(const ll_network *n, const lli_rows *rows) {
     return own;
 }
 
-/* Room for every tensor in `block`, and where each begins. */
-static ll_status split_tensors(ll_context *ctx, float **block, float *tensors[LLI_TENSORS_MAX], const lli_model *m) {
+/* An entry whose value is the text; ends the text. */
+static ll_status record(ll_context *ctx, lli_provenance *p, const char *key, lli_text *value) {
+    ll_status status = value->status == LL_OK ? lli_provenance_add(ctx, p, key, value->data) : value->status;
+    lli_text_release(value);
+    return status;
+}
+
+ll_status lli_network_record(ll_context *ctx, ll_network *n) {
+    lli_provenance *p = &n->provenance;
+    LLI_TRY(lli_provenance_add(ctx, p, "format", LLI_NETWORK_FORMAT));
+    LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
+    LLI_TRY(lli_provenance_add(ctx, p, "net", ll_network_text(n)));
+    lli_text text;
+    lli_text_init(&text, ctx);
+    lli_text_add(&text, "%" PRId64 "x%" PRId64 "x%" PRId64, n->height, n->width, n->channels);
+    LLI_TRY(record(ctx, p, "input", &text));
+    lli_text_init(&text, ctx);
+    lli_text_number(&text, (double)n->shift);
+    LLI_TRY(record(ctx, p, "shift", &text));
+    lli_text_init(&text, ctx);
+    lli_text_number(&text, (double)n->scale);
+    LLI_TRY(record(ctx, p, "scale", &text));
+    lli_text_init(&text, ctx);
+    for (int64_t k = 0; k < n->model->K; k++)
+        lli_text_add(&text, "%s%d", k ? "," : "", n->classes[k]);
+    return record(ctx, p, "classes", &text);
+}
+
+ll_status lli_network_tensors(ll_context *ctx, float **block, float *tensors[LLI_TENSORS_MAX], const lli_model *m) {
     int64_t floats = 0;
     for (int i = 0; i < m->tensors; i++)
         floats += m->tensor[i].count;
@@ -147,7 +174,7 @@ ll_status ll_network_write(ll_context *ctx, const char *path, const ll_network *
     const lli_model *m = n->model;
     int64_t count = 0;
     ll_status status;
-    LLI_DO(split_tensors(ctx, &block, tensors, m));
+    LLI_DO(lli_network_tensors(ctx, &block, tensors, m));
     m->ops->unpack(m, tensors, n->theta);
     for (int i = 0; i < m->tensors; i++)
         arrays[count++] = (ll_named_array){m->tensor[i].name, ll_array_view(tensors[i], LL_DTYPE_F32, m->tensor[i].rank, m->tensor[i].shape)};
@@ -242,7 +269,7 @@ static bool same_shape(const ll_array *a, const lli_tensor *t) {
 static ll_status read_tensors(ll_context *ctx, ll_network *n, const ll_bundle *bundle, const char *path) {
     const lli_model *m = n->model;
     float *block = NULL, *tensors[LLI_TENSORS_MAX];
-    LLI_TRY(split_tensors(ctx, &block, tensors, m));
+    LLI_TRY(lli_network_tensors(ctx, &block, tensors, m));
     ll_status status = LL_OK;
     for (int t = 0; t < m->tensors && status == LL_OK; t++) {
         const lli_tensor *tensor = &m->tensor[t];

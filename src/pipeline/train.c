@@ -105,19 +105,7 @@ static ll_status record_options(ll_context *ctx, lli_provenance *p, const ll_tra
 static ll_status record_all(ll_context *ctx, run *r, const ll_dataset *data) {
     ll_network *n = r->network;
     lli_provenance *p = &n->provenance;
-    LLI_TRY(lli_provenance_add(ctx, p, "format", LLI_NETWORK_FORMAT));
-    LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
-    LLI_TRY(lli_provenance_add(ctx, p, "net", ll_network_text(n)));
-    lli_text text;
-    lli_text_init(&text, ctx);
-    lli_text_add(&text, "%" PRId64 "x%" PRId64 "x%" PRId64, n->height, n->width, n->channels);
-    LLI_TRY(record(ctx, p, "input", &text));
-    LLI_TRY(record_number(ctx, p, "shift", (double)n->shift));
-    LLI_TRY(record_number(ctx, p, "scale", (double)n->scale));
-    lli_text_init(&text, ctx);
-    for (int64_t k = 0; k < n->model->K; k++)
-        lli_text_add(&text, "%s%d", k ? "," : "", n->classes[k]);
-    LLI_TRY(record(ctx, p, "classes", &text));
+    LLI_TRY(lli_network_record(ctx, n));
     LLI_TRY(record_options(ctx, p, &r->recipe.options));
     LLI_TRY(lli_provenance_add(ctx, p, "isa", ll_isa()));
     const lli_conv_kernels *conv;

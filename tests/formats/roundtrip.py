@@ -258,6 +258,7 @@ def test_csv_in_a_locale_with_decimal_commas():
     if not made or made.returncode:
         return "skip: no locale with decimal commas can be made here"
     env = os.environ | {"LOCPATH": os.getcwd(), "LC_ALL": "de_DE.UTF-8"}
+    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # a library behind libhdf5 loses its locale when it starts in this one
     x = np.array([0.5, 1e-20, 0.1, 123456789.123456789])
     np.save("x.npy", x)
     run("x.npy", "x.csv", env=env)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of Keras (dense_1/kernel:0, batch_normalization_1/gamma:0) and of PyTorch (features.0.weight, bn1.running_mean). */
+#include "pipeline/foreign.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+static const struct {
+    const char *word;
+    lli_foreign_role role;
+    bool keras;
+} words[] = {
+    {"kernel", LLI_FOREIGN_WEIGHT, true},      {"gamma", LLI_FOREIGN_WEIGHT, true},         {"weight", LLI_FOREIGN_WEIGHT, false},
+    {"bias", LLI_FOREIGN_BIAS, false},         {"beta", LLI_FOREIGN_BIAS, true},            {"moving_mean", LLI_FOREIGN_MEAN, true},
+    {"running_mean", LLI_FOREIGN_MEAN, false}, {"moving_variance", LLI_FOREIGN_VARIANCE, true}, {"running_var", LLI_FOREIGN_VARIANCE, false},
+};
+
+/* Parts of a PyTorch model that come last, whatever the alphabet says. */
+static const char *const heads[] = {"classifier", "fc", "head", "linear", "output"};
+
+bool lli_foreign_role_of(lli_foreign_role *out, bool *keras, size_t *prefix, const char *name) {
+    size_t begin = 0, end = strlen(name), digits = end;
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
+        digits--;
+    if (digits > 0 && digits < end && name[digits - 1] == ':') /* TensorFlow's number of an output */
+        end = digits - 1;
+    for (size_t i = 0; i < end; i++)
+        if (name[i] == '/' || name[i] == '.')
+            begin = i + 1;
+    for (size_t i = 0; i < LLI_COUNT(words); i++)
+        if (strlen(words[i].word) == end - begin && strncmp(name + begin, words[i].word, end - begin) == 0) {
+            *out = words[i].role;
+            *keras = words[i].keras;
+            *prefix = begin > 0 ? begin - 1 : 0;
+            return true;
+        }
+    return false;
+}
+
+/* Place of the layer in the list "a,b,c" by the first part of its path that is in it; 0 if none is. */
+static int64_t place_of(const char *path, const char *list) {
+    for (const char *part = path; list && part; part = strchr(part, '/')) {
+        part += *part == '/';
+        size_t length = strcspn(part, "/");
+        int64_t place = 1;
+        for (const char *entry = list; entry; entry = strchr(entry, ','), place++) {
+            entry += *entry == ',';
+            if (length > 0 && strcspn(entry, ",") == length && strncmp(entry, part, length) == 0)
+                return place;
+        }
+    }
+    return 0;
+}
+
+/* Text order in which runs of digits count as numbers: conv2d_9 before conv2d_10. */
+static int compare_names(const char *a, const char *b) {
+    while (*a && *b) {
+        size_t m = strspn(a, "0123456789"), n = strspn(b, "0123456789");
+        if (m > 0 && n > 0) {
+            for (; m > 1 && *a == '0'; m--)
+                a++;
+            for (; n > 1 && *b == '0'; n--)
+                b++;
+            int order = m != n ? (m > n) - (m < n) : strncmp(a, b, m);
+            if (order)
+                return order;
+            a += m;
+            b += n;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return (*a != 0) - (*b != 0);
+}
+
+static bool is_head(const char *name) {
+    for (const char *part = name; part; part = strchr(part, '.')) {
+        part += *part == '.';
+        for (size_t i = 0; i < LLI_COUNT(heads); i++)
+            if (strcspn(part, ".0123456789") == strlen(heads[i]) && strncmp(part, heads[i], strlen(heads[i])) == 0)
+                return true;
+    }
+    return false;
+}
+
+static bool is_before(const lli_foreign_layer *a, const lli_foreign_layer *b) {
+    if (a->place != b->place)
+        return a->place < b->place;
+    if (is_head(a->name) != is_head(b->name))
+        return is_head(b->name);
+    return compare_names(a->name, b->name) < 0;
+}
+
+static ll_status find_or_add(lli_foreign_layer **out, ll_context *ctx, lli_foreign *f, const char *name, size_t length) {
+    for (int64_t i = 0; i < f->count; i++)
+        if (strlen(f->layers[i].name) == length && strncmp(f->layers[i].name, name, length) == 0) {
+            *out = &f->layers[i];
+            return LL_OK;
+        }
+    if (f->count == f->capacity) {
+        int64_t capacity = LLI_MAX(16, 2 * f->capacity);
+        LLI_TRY(lli_memory_grow(ctx, &f->layers, f->capacity, capacity, sizeof *f->layers));
+        f->capacity = capacity;
+    }
+    *out = &f->layers[f->count];
+    LLI_TRY(lli_memory_text(ctx, &(*out)->name, name));
+    (*out)->name[length] = 0;
+    for (int r = 0; r < LLI_FOREIGN_ROLES; r++)
+        (*out)->array[r] = -1;
+    f->count++;
+    return LL_OK;
+}
+
+/* By the axes of the weight; what has statistics, or a vector for a weight, is a norm. False: nothing we know. */
+static bool find_kind(lli_foreign_layer *layer, const ll_bundle *bundle) {
+    int64_t weight = layer->array[LLI_FOREIGN_WEIGHT];
+    int rank = weight >= 0 ? ll_bundle_array(bundle, weight).rank : 1;
+    layer->kind = rank == 4 ? LLI_FOREIGN_CONV : rank == 2 ? LLI_FOREIGN_DENSE : LLI_FOREIGN_NORM;
+    bool statistics = layer->array[LLI_FOREIGN_MEAN] >= 0 && layer->array[LLI_FOREIGN_VARIANCE] >= 0;
+    return layer->kind == LLI_FOREIGN_NORM ? statistics && rank == 1 : !statistics;
+}
+
+/* Passes over what is no layer, and puts the rest in order. */
+static void settle(lli_foreign *f, const ll_bundle *bundle) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < f->count; i++) {
+        lli_foreign_layer layer = f->layers[i];
+        if (!find_kind(&layer, bundle)) {
+            lli_memory_free(layer.name);
+            continue;
+        }
+        f->kinds[layer.kind]++;
+        int64_t at = kept++;
+        for (; at > 0 && is_before(&layer, &f->layers[at - 1]); at--)
+            f->layers[at] = f->layers[at - 1];
+        f->layers[at] = layer;
+    }
+    f->count = kept;
+}
+
+ll_status lli_foreign_read(lli_foreign *out, ll_context *ctx, const ll_bundle *bundle) {
+    static const char state[] = "/optimizer_weights/";
+    const char *list = lli_bundle_meta(bundle, "layer_names");
+    *out = (lli_foreign){0};
+    ll_status status = LL_OK;
+    for (int64_t i = 0; i < ll_bundle_count(bundle) && status == LL_OK; i++) {
+        const char *name = ll_bundle_name(bundle, i);
+        lli_foreign_layer *layer;
+        lli_foreign_role role;
+        bool keras;
+        size_t prefix;
+        if (strncmp(name, state, sizeof state - 1) == 0 || !lli_foreign_role_of(&role, &keras, &prefix, name))
+            continue;
+        status = find_or_add(&layer, ctx, out, name, prefix);
+        if (status != LL_OK)
+            break;
+        layer->array[role] = i;
+        layer->keras |= keras;
+        layer->place = place_of(layer->name, list);
+    }
+    if (status == LL_OK)
+        settle(out, bundle);
+    else
+        lli_foreign_release(out);
+    return status;
+}
+
+void lli_foreign_release(lli_foreign *foreign) {
+    for (int64_t i = 0; i < foreign->count; i++)
+        lli_memory_free(foreign->layers[i].name);
+    lli_memory_free(foreign->layers);
+    *foreign = (lli_foreign){0};
+}
+
+const lli_foreign_layer *lli_foreign_find(const lli_foreign *foreign, lli_foreign_kind kind, int64_t n) {
+    for (int64_t i = 0; i < foreign->count; i++)
+        if (foreign->layers[i].kind == kind && n-- == 0)
+            return &foreign->layers[i];
+    return NULL;
+}
+
+const char *lli_foreign_kind_name(lli_foreign_kind kind) {
+    static const char *const names[] = {"convolutions", "dense layers", "batch norms"};
+    return names[kind];
+}

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""Networks of Keras (.h5 by h5py) and PyTorch (.safetensors): what comes out predicts what a plain numpy forward pass predicts."""
+import json
+import struct
+
+import numpy as np
+
+from tap import Skip, case, cases_of, check, fails, main, run
+
+random = np.random.default_rng(5)
+GROUPS = [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]
+WIDTH = 8  # VGG-16 with an eighth of its channels
+
+
+def normal(*shape, scale=1.0):
+    return (random.standard_normal(shape) * scale).astype("f4")
+
+
+def norm_layer(channels):
+    return {"gamma": 1 + normal(channels, scale=0.2), "beta": normal(channels, scale=0.2), "mean": normal(channels, scale=0.2),
+            "variance": random.uniform(0.001, 2, channels).astype("f4")}  # some so small that epsilon shows
+
+
+def vgg(classes):
+    """Layers in the order of the data: ('conv', kernel HWIO, bias), ('norm', dict), ('pool',), ('dense', kernel [in,out], bias)."""
+    layers, channels = [], 3
+    for out, count in GROUPS:
+        for _ in range(count):
+            layers += [("conv", normal(3, 3, channels, out // WIDTH, scale=(2 / (9 * channels)) ** 0.5), normal(out // WIDTH, scale=0.1)), ("relu",),
+                       ("norm", norm_layer(out // WIDTH))]
+            channels = out // WIDTH
+        layers.append(("pool",))
+    return layers + [("dense", normal(channels, 64, scale=0.2), normal(64, scale=0.1)), ("relu",), ("norm", norm_layer(64)),
+                     ("dense", normal(64, classes, scale=0.2), normal(classes))]
+
+
+def mlp(*units):
+    layers = []
+    for i, (a, b) in enumerate(zip(units, units[1:])):
+        layers += [("dense", normal(a, b, scale=a ** -0.5), normal(b, scale=0.1))] + ([("relu",)] if i + 2 < len(units) else [])
+    return layers
+
+
+def forward(layers, x, epsilon=1e-3):
+    """x [N,H,W,C] in f64 to logits; a dense layer reads it in this order."""
+    for kind, *rest in layers:
+        if kind == "conv":
+            padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+            x = sum(padded[:, i:i + x.shape[1], j:j + x.shape[2]] @ rest[0][i, j].astype("f8") for i in range(3) for j in range(3)) + rest[1]
+        elif kind == "relu":
+            x = np.maximum(x, 0)
+        elif kind == "norm":
+            n = {k: v.astype("f8") for k, v in rest[0].items()}
+            x = n["gamma"] * (x - n["mean"]) / np.sqrt(n["variance"] + epsilon) + n["beta"]
+        elif kind == "pool":
+            N, H, W, C = x.shape
+            x = x.reshape(N, H // 2, 2, W // 2, 2, C).max(axis=(2, 4))
+        else:
+            x = x.reshape(len(x), -1) @ rest[0].astype("f8") + rest[1]
+    return x
+
+
+def write_keras(path, layers, names=True, root="", state=False):
+    try:
+        import h5py
+    except ImportError:
+        raise Skip("no h5py")
+    with h5py.File(path, "w") as f:
+        group = f.require_group(root) if root else f
+        order, count = [], {}
+        for kind, *rest in layers:
+            word = {"conv": "conv2d", "norm": "batch_normalization", "dense": "dense", "relu": "activation", "pool": "max_pooling2d"}[kind]
+            count[word] = count.get(word, 0) + 1
+            name = f"{word}_{count[word]}"
+            order.append(name.encode())
+            arrays = {"conv": lambda: {"kernel:0": rest[0], "bias:0": rest[1]}, "dense": lambda: {"kernel:0": rest[0], "bias:0": rest[1]},
+                      "norm": lambda: {"gamma:0": rest[0]["gamma"], "beta:0": rest[0]["beta"], "moving_mean:0": rest[0]["mean"],
+                                       "moving_variance:0": rest[0]["variance"]}}.get(kind, dict)()
+            g = group.create_group(name)
+            g.attrs["weight_names"] = [f"{name}/{k}".encode() for k in arrays]
+            for k, v in arrays.items():
+                g.create_dataset(f"{name}/{k}", data=v)
+        if names:
+            group.attrs["layer_names"] = order
+        if state:
+            f.create_dataset("optimizer_weights/training/SGD/dense_1/kernel:0", data=normal(3, 3))
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name in sorted(tensors):  # as its library does: by name, so that 10 comes before 2
+        a = tensors[name]
+        header[name] = {"dtype": {"f4": "F32", "i8": "I64"}[a.dtype.str[1:]], "shape": list(a.shape), "data_offsets": [len(data), len(data) + a.nbytes]}
+        data += np.ascontiguousarray(a).tobytes()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def pytorch_tensors(layers, split=None, bias=True):
+    """As a Sequential, or as features and classifier from layer `split` on."""
+    tensors = {}
+    for i, (kind, *rest) in enumerate(layers):
+        name = f"net.{i}" if split is None else f"features.{i}" if i < split else f"classifier.{i - split}"
+        if kind == "conv":
+            tensors[name + ".weight"] = rest[0].transpose(3, 2, 0, 1)
+            if bias:
+                tensors[name + ".bias"] = rest[1]
+        elif kind == "dense":
+            tensors[name + ".weight"], tensors[name + ".bias"] = rest[0].T, rest[1]
+        elif kind == "norm":
+            n = rest[0]
+            tensors |= {name + ".weight": n["gamma"], name + ".bias": n["beta"], name + ".running_mean": n["mean"], name + ".running_var": n["variance"],
+                        name + ".num_batches_tracked": np.array(7)}
+    return tensors
+
+
+def images(*shape):
+    x = random.integers(0, 256, (12, *shape), dtype="u1")
+    np.savez("images.npz", x_test=x, y_test=np.arange(12) % 3)
+    return x.reshape(12, *shape[:2], -1).astype("f8")
+
+
+def logits(network):
+    run("encode", network, "--data", "images.npz", "-o", "encoded.npz")
+    z = np.load("encoded.npz")
+    return z["features_test"].astype("f8") @ z["W"].T.astype("f8") + z["b"]
+
+
+def same(found, expected):
+    error = np.abs(found - expected).max() / np.abs(expected).max()
+    check(found.shape == expected.shape and error < 2e-5, f"logits differ by {error:.2g} relative to the largest")
+
+
+def imports(*arguments):
+    """The command on a .h5, or a skip in a build without libhdf5."""
+    from tap import COMMAND
+    import subprocess
+    done = subprocess.run([COMMAND, "import", *map(str, arguments)], capture_output=True, text=True)
+    if "without libhdf5" in done.stderr:
+        raise Skip("built without libhdf5")
+    check(done.returncode == 0, done.stderr)
+    return done.stdout
+
+
+@case
+def keras_mlp():
+    layers = mlp(784, 16, 5, 3)
+    write_keras("model.h5", layers)
+    x = images(28, 28)
+    out = imports("model.h5", "-o", "net.safetensors")
+    check("mlp:16,5: 3 classes, 5 features" in out, out)
+    same(logits("net.safetensors"), forward(layers, x / 255))
+    out, _ = run("inspect", "net.safetensors")
+    check("layers.0: /dense_1/dense_1" in out and "layers.2: /dense_3/dense_3" in out and "input: 28x28x1" in out and "imported: keras" in out, out)
+    out = imports("model.h5", "--data", "images.npz", "--net", "mlp:16,5", "-o", "net.safetensors")
+    check("test accuracy 0." in out or "test accuracy 1." in out, out)
+
+
+@cases_of([("with the list of layers", True, "", False), ("by their numbers", False, "", False), ("a whole saved model", True, "model_weights", True)])
+def keras_vgg(names, root, state):
+    layers = vgg(3)
+    write_keras("model.h5", layers, names, root, state)
+    x = images(32, 32, 3)
+    out = imports("model.h5", "--shift", 120, "--scale", 0.015625, "-o", "net.safetensors")
+    check("vgg16:width=0.125: 3 classes, 64 features" in out, out)
+    same(logits("net.safetensors"), forward(layers, (x - 120) / 64))
+
+
+@cases_of([("one sequence", None, True), ("features and classifier", 44, True), ("without biases", 44, False)])
+def pytorch_vgg(split, bias):
+    layers = vgg(3)
+    if not bias:
+        layers = [(k, r[0], 0 * r[1]) if k == "conv" else (k, *r) for k, *r in layers]
+    write_safetensors("model.safetensors", pytorch_tensors(layers, split, bias))
+    x = images(32, 32, 3)
+    run("import", "model.safetensors", "--shift", 120, "--scale", 0.015625, "-o", "net.safetensors")
+    same(logits("net.safetensors"), forward(layers, (x - 120) / 64, 1e-5))
+    run("import", "model.safetensors", "--shift", 120, "--scale", 0.015625, "--batchnorm-epsilon", 0.01, "-o", "net.safetensors")
+    same(logits("net.safetensors"), forward(layers, (x - 120) / 64, 0.01))
+
+
+@case
+def pytorch_mlp_on_colour_images():
+    """PyTorch flattens [C,H,W], lastlayer [H,W,C]."""
+    layers = mlp(4 * 5 * 3, 7, 3)
+    tensors = pytorch_tensors(layers)
+    tensors["net.0.weight"] = tensors["net.0.weight"].reshape(7, 4, 5, 3).transpose(0, 3, 1, 2).reshape(7, -1)
+    write_safetensors("model.safetensors", tensors)
+    x = images(4, 5, 3)
+    run("import", "model.safetensors", "--input", "4x5x3", "--shift", 100, "--scale", 0.02, "-o", "net.safetensors")
+    same(logits("net.safetensors"), forward(layers, (x - 100) * 0.02))
+
+
+def damaged(change):
+    tensors = pytorch_tensors(vgg(3), 44)
+    change(tensors)
+    write_safetensors("model.safetensors", tensors)
+
+
+def cut(tensors):
+    tensors["features.3.weight"] = tensors["features.3.weight"][:, :7]
+
+
+def infinite(tensors):
+    tensors["features.0.bias"] = tensors["features.0.bias"] * np.float32(np.inf)
+
+
+SCALE = ("--shift", 120, "--scale", 0.015625)
+
+
+@cases_of([
+    ("a wrong shape", cut, SCALE, 5, ["features.3.weight is [8,7,3,3] f32", "layers.2.weight of the network vgg16:width=0.125 needs [8,8,3,3]"]),
+    ("a missing layer", lambda t: [t.pop(k) for k in list(t) if k.startswith("features.5.")], SCALE, 5, "has 13 batch norms, but the network vgg16:width=0.125 has 14"),
+    ("a value that is not finite", infinite, SCALE, 5, "features.0 (for layers.0.bias) holds a value that is not finite"),
+    ("no scale", lambda t: None, (), 2, "how were its pixels scaled?"),
+    ("another network", lambda t: None, (*SCALE, "--net", "vgg16"), 5, "features.0.weight is [8,3,3,3] f32, but layers.0.weight of the network vgg16 needs [64,3,3,3]"),
+    ("no network at all", lambda t: None, (*SCALE, "--net", "resnet"), 2, "tells no network"),
+    ("a wrong input", lambda t: None, (*SCALE, "--input", "32x32"), 2, "expected height, width and channels like 32x32x3"),
+    ("no dense layer", lambda t: [t.pop(k) for k in list(t) if k.startswith("classifier")], SCALE, 5, "holds no dense layer"),
+])
+def refused(change, options, code, words):
+    damaged(change)
+    fails(code, "import", "model.safetensors", *options, "-o", "net.safetensors", words=words)
+
+
+@case
+def refused_files():
+    np.save("x.npy", np.zeros((3, 4)))
+    fails(5, "import", "x.npy", "-o", "net.safetensors", words="holds no dense layer")
+    open("bad.h5", "wb").write(b"\x89HDF\r\n\x1a\n" + bytes(500))
+    fails(4, "import", "bad.h5", "-o", "net.safetensors", words="bad.h5: ")
+    write_safetensors("model.safetensors", pytorch_tensors(mlp(784, 5, 4)))
+    fails(2, "import", "model.safetensors", "-o", "net.npz", words=".safetensors")
+    images(28, 28)
+    fails(5, "import", "model.safetensors", "--data", "images.npz", "-o", "net.safetensors", words="the network has 4 classes but the images have 3")
+
+
+main()
