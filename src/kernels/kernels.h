@@ -55,7 +55,8 @@ typedef struct lli_batch {
 typedef struct lli_members {
     const float *W;       /* [count,K,D]; with masks [K,D] */
     const float *b;       /* [count,K]; with masks [K] */
-    const double *weight; /* [count] */
+    const double *weight; /* [count] w */
+    const int32_t *share; /* [count] u: the same as integers, whose sums are exact; over all members they may add up to 2^31 - 1 */
     int64_t count;        /* up to LLI_TALLY_CHUNK */
     const lli_mask *mask; /* of the first pass, the next ones have the steps after it; NULL: no masks */
     int64_t row;          /* index of the first row, for the masks */
@@ -102,7 +103,7 @@ typedef struct lli_kernels {
     void (*panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
     /* Adds members to the sums. Everything about a row depends on that row and the members alone. */
     void (*predict)(lli_tally *t, const lli_members *m);
-    /* label, most, second and mixed from the sums. */
+    /* label, most, second, mixed and information from the sums. */
     void (*finish)(lli_tally *t);
 
     /* One step of an optimiser on `count` parameters, their gradient and moments; an element's bits depend on that element alone. */

@@ -35,12 +35,16 @@ typedef struct lli_tally {
     /* Sums over the members so far, with weights w. */
     int64_t members;
     double weight;         /* sum w */
+    int64_t shares;        /* sum u, the weights as integers */
     double *shift;         /* [n,K] sum w (r - r_first) */
-    double *votes;         /* [n,K] sum w (1{k is top} - 1{k is top of the first}): with shift it is sum w (p - p_first) */
+    int32_t *votes;        /* [n,K] sum u (1{k is top} - 1{k is top of the first}): with shift it is sum w (p - p_first) */
     double *square;        /* [n,K] sum w (p - p_first)^2 */
-    double *entropy;       /* [n] sum w H(p) */
+    double *divergence;    /* [n] sum w KL(p || p_first) */
+    int32_t *overflow;     /* [n] not 0: a logit of some member was not finite, and the rest says nothing */
     float *extreme[LLI_EXTREME_COUNT]; /* [n,K] */
     float *first;          /* [n,K] odds of the first member */
+    float *first_gap;      /* [n,K] its log p - log p_top, LLI_TALLY_FLOOR or more */
+    float *first_others;   /* [n] its sum of odds */
     double *first_inverse; /* [n] */
     int32_t *first_top;    /* [n] */
     /* Of the members last added. r = odds * inverse. */
@@ -54,6 +58,7 @@ typedef struct lli_tally {
     int32_t *label;        /* [n] */
     double *most, *second; /* [n] p_hat of the label, and the largest of the other classes */
     double *mixed;         /* [n] H(p_hat) */
+    double *information;   /* [n] H(p_hat) - mean of H(p) */
 } lli_tally;
 
 /* p_hat of two classes counts as a tie when it differs by rounding alone: they get there on two ways, through 1 - tail and through p. The
@@ -81,7 +86,7 @@ static inline int64_t lli_tally_panel(const lli_tally *t, int64_t j0, int64_t g)
 static inline double lli_tally_rest(const lli_tally *t, int64_t i, int64_t k) {
     int64_t at = lli_tally_place(i, k, t->K);
     double first = (double)t->first[at] * t->first_inverse[i] / LLI_TALLY_SCALE;
-    return first + (t->shift[at] / LLI_TALLY_SCALE + t->votes[at]) / t->weight;
+    return first + t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares;
 }
 
 static inline double lli_tally_mean(const lli_tally *t, int64_t i, int64_t k) {

@@ -100,7 +100,7 @@ lli_verdict lli_moments_verdict(const lli_moments *m) {
     v.range = m->high[label] - m->low[label];
     v.spread = sqrt(fmax(m->square[label] / S - m->shift[label] / S * (m->shift[label] / S), 0));
     v.mixed = entropy_of_mean(m, label);
-    v.member_entropy = m->entropy / S;
+    v.information = fmax(v.mixed - m->entropy / S, 0);
     int64_t vote_entropy = 0;
     for (int64_t k = 0; k < m->K; k++) {
         double q = m->votes[k] / S;

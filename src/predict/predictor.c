@@ -14,6 +14,7 @@ struct ll_predictor {
     const lli_kernels *kernels;
     int64_t rows;  /* of a block */
     int64_t chunk; /* members added at once */
+    int32_t *share; /* [S] */
     lli_tally tally;
     /* of networks: */
     float *theta;  /* [floats] a member as its model computes with it */
@@ -60,6 +61,8 @@ ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensembl
     p->ensemble = ensemble;
     ll_status status;
     LLI_DO(lli_kernels_require(ctx, &p->kernels));
+    LLI_DO(lli_memory_new(ctx, &p->share, ensemble->plan.S, sizeof *p->share));
+    lli_tally_shares(p->share, ensemble->plan.weight, ensemble->plan.S);
     const lli_model *model = ensemble->plan.model;
     choose_block(p, model->features, model->K);
     LLI_DO(lli_tally_init(ctx, &p->tally, p->rows, model->features, model->K, p->chunk));
@@ -86,6 +89,7 @@ void ll_predictor_free(ll_predictor *p) {
     lli_memory_free(p->z);
     lli_memory_free(p->work);
     lli_memory_free(p->unmasked);
+    lli_memory_free(p->share);
     lli_memory_free(p);
 }
 
@@ -186,6 +190,7 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
             .W = W + stored * model->K * model->features,
             .b = b + stored * model->K,
             .weight = plan->weight + s,
+            .share = p->share + s,
             .count = count,
             .mask = plan->drop16 ? &mask : NULL,
             .row = block->row,

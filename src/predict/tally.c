@@ -14,19 +14,22 @@ typedef struct array {
     bool by_class, by_member, sum; /* sum: starts at zero */
 } array;
 
-enum { ARRAYS = 20 };
+enum { ARRAYS = 24 };
 
 static void arrays_of(array out[ARRAYS], lli_tally *t) {
     const array all[ARRAYS] = {
         {&t->shift, sizeof(double), true, false, true},
-        {&t->votes, sizeof(double), true, false, true},
+        {&t->votes, sizeof(int32_t), true, false, true},
         {&t->square, sizeof(double), true, false, true},
-        {&t->entropy, sizeof(double), false, false, true},
+        {&t->divergence, sizeof(double), false, false, true},
+        {&t->overflow, sizeof(int32_t), false, false, true},
         {&t->extreme[0], sizeof(float), true, false, false},
         {&t->extreme[1], sizeof(float), true, false, false},
         {&t->extreme[2], sizeof(float), true, false, false},
         {&t->extreme[3], sizeof(float), true, false, false},
         {&t->first, sizeof(float), true, false, false},
+        {&t->first_gap, sizeof(float), true, false, false},
+        {&t->first_others, sizeof(float), false, false, false},
         {&t->first_inverse, sizeof(double), false, false, false},
         {&t->first_top, sizeof(int32_t), false, false, false},
         {&t->odds, sizeof(float), true, true, false},
@@ -38,6 +41,7 @@ static void arrays_of(array out[ARRAYS], lli_tally *t) {
         {&t->label, sizeof(int32_t), false, false, false},
         {&t->most, sizeof(double), false, false, false},
         {&t->second, sizeof(double), false, false, false},
+        {&t->information, sizeof(double), false, false, false},
     };
     memcpy(out, all, sizeof all);
 }
@@ -82,12 +86,21 @@ int64_t lli_tally_bytes(int64_t D, int64_t K, int64_t chunk) {
     return bytes;
 }
 
+void lli_tally_shares(int32_t *share, const double *weight, int64_t S) {
+    double total = 0;
+    for (int64_t s = 0; s < S; s++)
+        total += weight[s];
+    for (int64_t s = 0; s < S; s++)
+        share[s] = (int32_t)fmax(1, rint(weight[s] / total * 0x1p30));
+}
+
 void lli_tally_clear(lli_tally *t, int64_t n) {
     array arrays[ARRAYS];
     arrays_of(arrays, t);
     t->n = n;
     t->members = 0;
     t->weight = 0;
+    t->shares = 0;
     for (int i = 0; i < ARRAYS; i++)
         if (arrays[i].sum)
             memset(*(void **)arrays[i].at, 0, (size_t)(lli_tally_padded(n) * per_row(&arrays[i], t->K, 1)) * arrays[i].size);
@@ -115,7 +128,7 @@ static void votes(lli_verdict *v, const lli_tally *t, int64_t i) {
     double most = 0;
     int64_t entropy = 0;
     for (int64_t k = 0; k < t->K; k++) {
-        double share = (t->votes[lli_tally_place(i, k, t->K)] + (k == first ? t->weight : 0)) / t->weight;
+        double share = (double)(t->votes[lli_tally_place(i, k, t->K)] + (k == first ? t->shares : 0)) / (double)t->shares;
         if (share > most) {
             most = share;
             v->vote = k;
@@ -130,8 +143,8 @@ lli_verdict lli_tally_verdict(const lli_tally *t, int64_t i) {
     lli_verdict v = {.members = t->members, .label = label, .most = t->most[i], .second = t->second[i], .mixed = t->mixed[i]};
     double rest = lli_tally_rest(t, i, label);
     v.tail = label == t->first_top[i] ? -rest : 1 - rest;
-    v.member_entropy = t->entropy[i] / t->weight;
-    double shift = (t->shift[at] / LLI_TALLY_SCALE + t->votes[at]) / t->weight, scale = LLI_TALLY_SCALE;
+    v.information = t->information[i];
+    double shift = t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares, scale = LLI_TALLY_SCALE;
     v.spread = sqrt(fmax(t->square[at] / scale / scale / t->weight - shift * shift, 0));
     v.range = range(t, at);
     votes(&v, t, i);

@@ -12,6 +12,9 @@ ll_status lli_tally_init(ll_context *ctx, lli_tally *t, int64_t rows, int64_t D,
 void lli_tally_release(lli_tally *t);
 int64_t lli_tally_bytes(int64_t D, int64_t K, int64_t chunk); /* of a row */
 
+/* Weights as integers: equal ones stay equal, others are kept to 2^-30 of their sum. */
+void lli_tally_shares(int32_t *share, const double *weight, int64_t S);
+
 void lli_tally_clear(lli_tally *t, int64_t n); /* for n rows, up to those there is room for */
 lli_verdict lli_tally_verdict(const lli_tally *t, int64_t i); /* after the kernel finish */
 

@@ -18,7 +18,7 @@ static double confidence(const lli_verdict *v, ll_confidence c) {
     case LL_CONFIDENCE_HQ: return 0 - v->vote_entropy;
     case LL_CONFIDENCE_MAXMIN: return 0 - v->range;
     case LL_CONFIDENCE_ENTROPY: return 0 - v->mixed;
-    case LL_CONFIDENCE_MI: return 0 - fmax(v->mixed - v->member_entropy, 0);
+    case LL_CONFIDENCE_MI: return 0 - v->information;
     case LL_CONFIDENCE_MARGIN: return fmax(v->most - v->second, 0);
     case LL_CONFIDENCE_COUNT: break;
     }

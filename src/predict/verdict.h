@@ -13,7 +13,7 @@ typedef struct lli_verdict {
     double tail;           /* 1 - p_hat of the label, without cancellation */
     double spread, range;  /* standard deviation and range over members of p of the label */
     double mixed;          /* H(p_hat) */
-    double member_entropy; /* mean of H(p_i) */
+    double information;    /* H(p_hat) - mean of H(p_i) */
     double vote_entropy;   /* H(q_hat) */
 } lli_verdict;
 

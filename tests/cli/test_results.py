@@ -269,5 +269,58 @@ def real_head_of_resnet56():
     check(math.isclose(found["aurc"]["sr"], .00773, rel_tol=2e-3), found["aurc"])
 
 
+def plain_confidences(z, w, b):
+    """Every confidence of the rows z [N,D] under the heads w [S,K,D], b [S,K]: plain loops in f64, tails and differences without cancellation."""
+    z = z.astype(float)
+    p = np.empty((len(w), len(z), w.shape[1]))
+    rest = np.empty_like(p)  # 1 - p
+    for s in range(len(w)):
+        a = z @ w[s].astype(float).T + b[s].astype(float)
+        e = np.exp(a - a.max(1, keepdims=True))
+        top = e.argmax(1)
+        p[s] = e / e.sum(1, keepdims=True)
+        rest[s] = 1 - p[s]
+        e[np.arange(len(z)), top] = 0
+        rest[s, np.arange(len(z)), top] = e.sum(1) / (1 + e.sum(1))
+    rows, mean = np.arange(len(z)), p.mean(0)
+    label = mean.argmax(1)
+    tail = rest[:, rows, label]  # [S,N]
+    x = np.where(mean > 0.5, -(rest - rest.mean(0)), p - mean) / mean
+    votes = np.stack([(p.argmax(2) == k).mean(0) for k in range(p.shape[2])], 1)
+    lost = np.where(votes > 0, votes * np.log(np.maximum(votes, 1e-9)), 0)
+    ranked = np.sort(mean, axis=1)
+    tops = np.where(mean > 0.5, np.log1p(-np.minimum(rest.mean(0), 0.5)), np.log(mean))
+    return label, {
+        "sr": -tail.mean(0),
+        "std": -np.sqrt(((tail - tail.mean(0)) ** 2).mean(0)),
+        "hq": np.round(lost.sum(1), 12),
+        "maxmin": -(tail.max(0) - tail.min(0)),
+        "entropy": (mean * tops).sum(1),
+        "mi": -(mean * ((1 + x) * np.log1p(x) - x).mean(0)).sum(1),
+        "margin": ranked[:, -1] - ranked[:, -2],
+    }
+
+
+@cases_of([("12", 12), ("100", 100)])
+def members_of_a_chain_are_close(count):
+    file = str(data_folder("cifar10-resnet56") / "features.npz")
+    train = ("--features", file + ":features_train", "--labels", file + ":labels_train", "--head", file)
+    run("fit", *train, "--method", "sgd", "--samples", count, "-o", "ens.safetensors")
+    run("predict", "ens.safetensors", "--features", file + ":features_test", "--labels", file + ":labels_test", "-o", "pred.npz")
+    found = json.loads(run("evaluate", "pred.npz", "--json")[0])["aurc"]
+    run("convert", "ens.safetensors", "-o", "ens.npz")
+    ensemble, data, p = np.load("ens.npz"), np.load(file), np.load("pred.npz")
+    label, plain = plain_confidences(data["features_test"], ensemble["W"], ensemble["b"])
+    wrong = label != data["labels_test"]
+    check(np.array_equal(p["label"], label), "labels")
+    for name in CONFIDENCES:
+        order = np.argsort(-plain[name])
+        end = np.searchsorted(-plain[name][order], -plain[name], side="right")  # points at least as sure
+        expected = np.mean(np.cumsum(wrong[order])[end - 1] / end)
+        check(abs(found[name] / expected - 1) < 1e-4, f"AURC({name}) is {found[name]}, expected {expected}")
+    error = np.abs(p["mi"] / plain["mi"] - 1)
+    check(np.median(error) < 1e-4 and error.max() < 1e-2, f"mi is off by {np.median(error)}, at most {error.max()}")
+
+
 if __name__ == "__main__":
     main()

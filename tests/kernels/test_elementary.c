@@ -50,12 +50,12 @@ static void log_within_its_bounds(void **state) {
         float x = (float)exp(check_uniform(1, i) * 40 - 20);
         if (fabsf(x - 1) > 1e-7f)
             worst = fmax(worst, ulps_f(log_f(all(x))[0], log((double)x)));
-        double y = exp(check_uniform(2, i) * 60 - 50), z = i % 2 ? exp(check_uniform(3, i) * 1200 - 600) : 0.5 + check_uniform(3, i);
+        double y = i % 2 ? exp(check_uniform(2, i) * 60 - 50) : -exp(-check_uniform(2, i) * 40 - 1e-3), z = i % 2 ? exp(check_uniform(3, i) * 1200 - 600) : 0.5 + check_uniform(3, i);
         worst_1p = fmax(worst_1p, ulps_d(log1p_d(all_d(y))[0], log1pl((long double)y)));
         worst_d = fmax(worst_d, ulps_d(log_d(all_d(z))[0], logl((long double)z)));
     }
     print_message("# log_f %.2f ulp, log_d %.2f ulp, log1p_d %.2f ulp\n", worst, worst_d, worst_1p);
-    assert_true(worst < 3 && worst_d < 3 && worst_1p < 3);
+    assert_true(worst < 3 && worst_d < 3 && worst_1p < 4);
     assert_true(log_f(all(1))[0] == 0 && log1p_d(all_d(0))[0] == 0 && log_d(all_d(1))[0] == 0);
     assert_true(log1p_d(all_d(1e-300))[0] == 1e-300);
     CHECK_NEAR(log1p_d(all_d(1e200))[0], log1p(1e200), 1e-12);

@@ -32,11 +32,11 @@ static inline ll_ensemble *plain_ensemble(ll_context *ctx, int64_t S, int64_t K,
     return e;
 }
 
-/* Features: multiples of 1/8 in [-1,1). */
-static inline float *plain_features(int64_t N, int64_t D) {
+/* Features: multiples of 1/steps in [-1,1). */
+static inline float *plain_features(int64_t N, int64_t D, float steps) {
     float *z = problem_room(N * D, sizeof *z);
     for (int64_t i = 0; i < N * D; i++)
-        z[i] = floorf(8 * problem_number(24, i)) / 8;
+        z[i] = floorf(steps * problem_number(24, i)) / steps;
     return z;
 }
 

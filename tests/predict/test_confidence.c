@@ -9,12 +9,14 @@ typedef struct shape {
     float scale;
     uint32_t drop16;
     bool weighted;
+    float close; /* not 0: members are that much nearer to the first, a power of 2 */
+    bool fine;   /* features on a finer grid, so that rows do not tie */
 } shape;
 
 static const shape shapes[] = {
-    {200, 7, 4, 5, 1, 0, false},      {100, 20, 3, 9, 2, 0, true},  {64, 2, 10, 17, 1, 0, false}, {33, 5, 2, 1, 4, 0, true},
-    {90, 9, 5, 7, 1, 32768, false},   {40, 6, 3, 140, 1, 49152, false}, {300, 12, 5, 8, 16, 0, false}, {150, 8, 4, 6, 32, 0, true},
-    {40, 3, 130, 4, 1, 0, false},
+    {200, 7, 4, 5, 1, 0, false, 0, false},    {100, 20, 3, 9, 2, 0, true, 0, false},      {64, 2, 10, 17, 1, 0, false, 0, false},    {33, 5, 2, 1, 4, 0, true, 0, false},
+    {90, 9, 5, 7, 1, 32768, false, 0, false}, {40, 6, 3, 140, 1, 49152, false, 0, false}, {300, 12, 5, 8, 16, 0, false, 0, false},   {150, 8, 4, 6, 32, 0, true, 0, false},
+    {40, 3, 130, 4, 1, 0, false, 0, false},   {100, 9, 10, 7, 2, 0, true, 0.0625, false}, {100, 30, 5, 8, 16, 0, false, 0.0625, false},
 };
 
 typedef struct scene {
@@ -33,7 +35,14 @@ static void scene_init(scene *s, const shape *sh, int64_t row) {
         weight[i] = pow(1 + (double)i, -0.55);
     s->e = plain_ensemble(s->ctx, sh->S, sh->K, sh->D, sh->scale, sh->weighted ? weight : NULL, sh->drop16);
     free(weight);
-    s->z = plain_features(sh->N, sh->D);
+    for (int tensor = 0; tensor < 2 && sh->close > 0; tensor++) {
+        int64_t count = tensor ? sh->K : sh->K * sh->D;
+        for (int64_t i = count; i < sh->S * count; i++) {
+            float *own = &s->e->owned[tensor][i], first = s->e->owned[tensor][i % count];
+            *own = first + (*own - first) * sh->close;
+        }
+    }
+    s->z = plain_features(sh->N, sh->D, sh->fine ? 256 : 8);
     s->naive = plain_new(s->e, s->z, sh->N, row);
     s->truth = problem_room(sh->N, sizeof *s->truth);
     for (int64_t i = 0; i < sh->N; i++) { /* wrong where it is unsure, and now and then where it is not */
@@ -75,14 +84,17 @@ static void test_every_confidence(void **state) {
             int64_t label = plain_label(&s.naive, i, sh->S);
             assert_int_equal(s.out.label[i], label);
             assert_int_equal(s.out.vote[i], plain_vote(&s.naive, i));
-            /* exponentials are f32: 1e-7 relative to each probability, or to its tail */
-            double tail = (double)plain_tail(&s.naive, i, label), entropy = -(double)plain_confidence(&s.naive, i, LL_CONFIDENCE_ENTROPY);
+            /* exponentials are f32: 1e-7 relative to each probability, or to its tail; weights of votes are kept to 2^-30 */
+            double tail = (double)plain_tail(&s.naive, i, label), difference = 5e-7 * tail;
+            const double relative[LL_CONFIDENCE_COUNT] = {
+                [LL_CONFIDENCE_SR] = 5e-7,      [LL_CONFIDENCE_STD] = 5e-7, [LL_CONFIDENCE_HQ] = sh->weighted ? 1e-8 : 1e-15, [LL_CONFIDENCE_MAXMIN] = 5e-7,
+                [LL_CONFIDENCE_ENTROPY] = 5e-7, [LL_CONFIDENCE_MI] = 3e-5,  [LL_CONFIDENCE_MARGIN] = 5e-7,
+            };
+            const double absolute[LL_CONFIDENCE_COUNT] = {
+                [LL_CONFIDENCE_STD] = difference, [LL_CONFIDENCE_HQ] = 1e-15, [LL_CONFIDENCE_MAXMIN] = difference, [LL_CONFIDENCE_MARGIN] = difference};
             near(s.out.sr_tail[i], tail, 5e-7, 0, "sr_tail", i);
-            for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-                double absolute = c == LL_CONFIDENCE_SR ? 0 : c == LL_CONFIDENCE_HQ ? 1e-13 : 5e-7 * (c == LL_CONFIDENCE_MI ? entropy : tail);
-                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), c == LL_CONFIDENCE_HQ ? 0 : 5e-7, absolute,
-                     ll_confidence_name((ll_confidence)c), i);
-            }
+            for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), relative[c], absolute[c], ll_confidence_name((ll_confidence)c), i);
             for (int64_t k = 0; k < sh->K; k++)
                 near((double)s.out.probs[i * sh->K + k], plain_mean(&s.naive, i, k, sh->S), 5e-7, 1e-44, "probs", i);
             for (int64_t m = 0; m < sh->S; m++) {
@@ -123,7 +135,7 @@ static void test_running(void **state) {
 
 static void test_one_member(void **state) {
     (void)state;
-    const shape sh = {50, 1, 4, 5, 1, 0, false};
+    const shape sh = {50, 1, 4, 5, 1, 0, false, 0, false};
     scene s;
     scene_init(&s, &sh, 0);
     for (int64_t i = 0; i < sh.N; i++)
@@ -152,7 +164,7 @@ static void test_ties(void **state) {
                 e->owned[1][m * K + k] = e->owned[1][m * K + same[k]];
             }
         }
-        float *z = plain_features(N, D);
+        float *z = plain_features(N, D, 8);
         ll_prediction out = answers_new(N, K, S, NULL);
         ll_predictor *predictor;
         CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
@@ -297,9 +309,37 @@ static double plain_aurc(point *points, int64_t n) {
     return sum / (double)n;
 }
 
+/* What rounding alone decides is a tie: votes, and maxmin and margin next to 1, which f64 holds to 1e-16. */
+static long double settled(long double unsure, ll_confidence c) {
+    if (c == LL_CONFIDENCE_HQ)
+        return roundl(unsure * 1e12L);
+    if (c == LL_CONFIDENCE_MAXMIN || c == LL_CONFIDENCE_MARGIN)
+        return fabsl(fabsl(unsure) - 1) < 1e-11L ? roundl(unsure) : unsure;
+    return unsure;
+}
+
+/* AURC of every confidence against the plain loop. */
+static void check_ranking(const scene *s, const shape *sh) {
+    point *expected = problem_room(sh->N, sizeof *expected), *found = problem_room(sh->N, sizeof *found);
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        for (int64_t i = 0; i < sh->N; i++) {
+            bool wrong = plain_label(&s->naive, i, sh->S) != s->truth[i], sr = c == LL_CONFIDENCE_SR;
+            long double unsure = sr ? plain_tail(&s->naive, i, s->out.label[i]) : -plain_confidence(&s->naive, i, (ll_confidence)c);
+            expected[i] = (point){settled(unsure, (ll_confidence)c), wrong};
+            found[i] = (point){settled(sr ? s->out.sr_tail[i] : -s->out.confidence[c][i], (ll_confidence)c), wrong};
+        }
+        double wanted = plain_aurc(expected, sh->N), aurc = plain_aurc(found, sh->N);
+        assert_true(wanted > 0);
+        if (fabs(aurc / wanted - 1) > 1e-4)
+            fail_msg("AURC(%s) is %.9g, expected %.9g", ll_confidence_name((ll_confidence)c), aurc, wanted);
+    }
+    free(expected);
+    free(found);
+}
+
 static void check_saturated(float scale, double least) {
     enum { N = 3000, S = 20, K = 5, D = 16 };
-    const shape sh = {N, S, K, D, scale, 0, false};
+    const shape sh = {N, S, K, D, scale, 0, false, 0, true};
     scene s;
     scene_init(&s, &sh, 0);
     int64_t ones = 0;
@@ -310,28 +350,17 @@ static void check_saturated(float scale, double least) {
     }
     assert_true(ones >= N / 4);
     assert_true(smallest < least && smallest > 0);
-    point *sr = problem_room(N, sizeof *sr), *std = problem_room(N, sizeof *std);
+    check_ranking(&s, &sh);
+    /* what f32 confidences would have made of it */
+    point *exact = problem_room(N, sizeof *exact), *rounded = problem_room(N, sizeof *rounded);
     for (int64_t i = 0; i < N; i++) {
         bool wrong = plain_label(&s.naive, i, S) != s.truth[i];
-        sr[i] = (point){plain_tail(&s.naive, i, s.out.label[i]), wrong};
-        std[i] = (point){-plain_confidence(&s.naive, i, LL_CONFIDENCE_STD), wrong};
+        exact[i] = (point){plain_tail(&s.naive, i, s.out.label[i]), wrong};
+        rounded[i] = (point){1 - (long double)(float)s.out.confidence[LL_CONFIDENCE_SR][i], wrong};
     }
-    ll_outcome outcome = {.n = N, .classes = K, .label = s.out.label, .vote = s.out.vote, .truth = s.truth, .sr_tail = s.out.sr_tail};
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        outcome.confidence[c] = s.out.confidence[c];
-    ll_evaluation *found = problem_room(1, sizeof *found);
-    CHECK_OK(s.ctx, ll_evaluate(found, s.ctx, &outcome, NULL, NULL));
-    double aurc_sr = plain_aurc(sr, N), aurc_std = plain_aurc(std, N);
-    assert_true(aurc_sr > 0 && aurc_std > 0);
-    CHECK_NEAR(found->selective[LL_CONFIDENCE_SR].aurc / aurc_sr, 1, 1e-4);
-    CHECK_NEAR(found->selective[LL_CONFIDENCE_STD].aurc / aurc_std, 1, 1e-4);
-    /* what f32 confidences would have made of it */
-    for (int64_t i = 0; i < N; i++)
-        sr[i] = (point){1 - (long double)(float)s.out.confidence[LL_CONFIDENCE_SR][i], plain_label(&s.naive, i, S) != s.truth[i]};
-    assert_true(fabs(plain_aurc(sr, N) / aurc_sr - 1) > 1e-3);
-    free(found);
-    free(sr);
-    free(std);
+    assert_true(fabs(plain_aurc(rounded, N) / plain_aurc(exact, N) - 1) > 1e-3);
+    free(exact);
+    free(rounded);
     scene_release(&s);
 }
 
@@ -342,11 +371,25 @@ static void test_saturated(void **state) {
     check_saturated(96, 1e-50);
 }
 
+/* Members as near to each other as those of a chain with a small step. */
+static void test_close(void **state) {
+    (void)state;
+    static const shape close[] = {{3000, 12, 10, 16, 8, 0, false, 0x1p-5f, true}, {3000, 12, 5, 16, 32, 0, false, 0x1p-8f, true}, {1000, 100, 10, 16, 16, 0, false, 0x1p-6f, true}};
+    for (size_t t = 0; t < LLI_COUNT(close); t++) {
+        scene s;
+        scene_init(&s, &close[t], 0);
+        check_ranking(&s, &close[t]);
+        for (int64_t i = 0; i < close[t].N; i++)
+            near(s.out.confidence[LL_CONFIDENCE_MI][i], plain_confidence(&s.naive, i, LL_CONFIDENCE_MI), 1e-4, 0, "mi", i);
+        scene_release(&s);
+    }
+}
+
 /* The same for members that someone else made: logits [S,N,K] in f32. */
 static void test_saturated_logits(void **state) {
     (void)state;
     enum { N = 1000, S = 5, K = 4, D = 6 };
-    const shape sh = {N, S, K, D, 16, 0, false};
+    const shape sh = {N, S, K, D, 16, 0, false, 0, false};
     scene s;
     scene_init(&s, &sh, 0);
     float *logits = problem_room(S * N * K, sizeof *logits);
@@ -376,7 +419,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),     cmocka_unit_test(test_one_member),
         cmocka_unit_test(test_ties),             cmocka_unit_test(test_tied_votes),  cmocka_unit_test(test_equal_votes),
-        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_saturated_logits),
+        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_close),       cmocka_unit_test(test_saturated_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

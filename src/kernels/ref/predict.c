@@ -35,25 +35,39 @@ static void logits(lli_tally *t, const lli_members *m, int64_t member, int64_t i
     }
 }
 
-/* logits -> odds and top. Returns the sum of the odds of the others, o; p_top = 1 / (1 + o). */
-static double softmax(float *odds, int32_t *top, double *entropy, int64_t i, int64_t K) {
+/* The class of the largest logit, the lowest index on ties. Notes a logit that is not finite. */
+static int32_t top_of(lli_tally *t, const float *logits, int64_t i) {
     int64_t best = 0;
-    for (int64_t k = 1; k < K; k++)
-        if (odds[lli_tally_place(i, k, K)] > odds[lli_tally_place(i, best, K)])
+    for (int64_t k = 0; k < t->K; k++) {
+        float logit = logits[lli_tally_place(i, k, t->K)];
+        t->overflow[i] |= !isfinite(logit);
+        if (logit > logits[lli_tally_place(i, best, t->K)])
             best = k;
-    double largest = (double)odds[lli_tally_place(i, best, K)], others = 0, weighted = 0;
-    for (int64_t k = 0; k < K; k++) {
-        float *o = odds + lli_tally_place(i, k, K);
-        double gap = fmax((double)*o - largest, LLI_TALLY_FLOOR), e = exp(gap);
-        if (k == best)
-            continue;
-        others += e;
-        weighted -= e * gap;
-        *o = (float)(e * LLI_TALLY_SCALE);
     }
-    odds[lli_tally_place(i, best, K)] = -(float)(others * LLI_TALLY_SCALE);
-    *top = (int32_t)best;
-    *entropy = log1p(others) + weighted / (1 + others);
+    return (int32_t)best;
+}
+
+/* logits -> odds. Returns the sum of the odds of the others, o, as f32 holds it; p_top = 1 / (1 + o).
+ * With e_k = p_k / p_top and g = log e_k - log e_k of the first member, log(p / p_first) = g - log((1 + o) / (1 + o_first)), so that
+ *   KL(p || p_first) = (sum e_first (g exp g - (exp g - 1)) + o - o_first) / (1 + o) - log(1 + (o - o_first) / (1 + o_first)). */
+static double softmax(float *odds, double *divergence, lli_tally *t, int32_t top, int64_t i) {
+    const int64_t K = t->K;
+    double largest = (double)odds[lli_tally_place(i, top, K)], others = 0, more = 0, apart = 0;
+    for (int64_t k = 0; k < K; k++) {
+        int64_t at = lli_tally_place(i, k, K);
+        float gap = (float)fmax((double)odds[at] - largest, LLI_TALLY_FLOOR);
+        if (t->members == 0)
+            t->first_gap[at] = gap;
+        double g = (double)gap - (double)t->first_gap[at], first = exp((double)t->first_gap[at]);
+        odds[at] = (float)(exp((double)gap) * LLI_TALLY_SCALE);
+        others += k == top ? 0 : exp((double)gap);
+        more += first * expm1(g);
+        apart += first * (g * exp(g) - expm1(g));
+    }
+    odds[lli_tally_place(i, top, K)] = -(float)(others * LLI_TALLY_SCALE);
+    if (t->members == 0)
+        t->first_others[i] = (float)(others * LLI_TALLY_SCALE);
+    *divergence = (apart + more) / (1 + others) - log1p(more / (1 + others - more));
     return (double)(float)(others * LLI_TALLY_SCALE) / LLI_TALLY_SCALE;
 }
 
@@ -74,7 +88,7 @@ static void extremes(lli_tally *t, int64_t at, float r, bool first) {
     *other_most = (int32_t)bits_of(r) > (int32_t)bits_of(*other_most) ? r : *other_most;
 }
 
-static void add(lli_tally *t, const float *odds, double inverse, int32_t top, double weight, int64_t i) {
+static void add(lli_tally *t, const float *odds, double inverse, int32_t top, double weight, int32_t share, int64_t i) {
     int32_t first_top = t->first_top[i];
     for (int64_t k = 0; k < t->K; k++) {
         int64_t at = lli_tally_place(i, k, t->K);
@@ -84,8 +98,8 @@ static void add(lli_tally *t, const float *odds, double inverse, int32_t top, do
         t->square[at] += weight * turned * turned;
         extremes(t, at, odds[at] * (float)inverse, t->members == 0);
     }
-    t->votes[lli_tally_place(i, top, t->K)] += weight;
-    t->votes[lli_tally_place(i, first_top, t->K)] -= weight;
+    t->votes[lli_tally_place(i, top, t->K)] += share;
+    t->votes[lli_tally_place(i, first_top, t->K)] -= share;
 }
 
 static int64_t label_of(const lli_tally *t, int64_t i) {
@@ -112,18 +126,20 @@ void lli_ref_predict(lli_tally *t, const lli_members *m) {
         double *inverse = t->inverse + member * rows;
         int32_t *top = t->top + member * rows;
         t->weight += m->weight[member];
+        t->shares += m->share[member];
         for (int64_t i = 0; i < t->n; i++) {
-            double entropy;
+            double divergence;
             logits(t, m, member, i, odds);
-            inverse[i] = 1 / (1 + softmax(odds, &top[i], &entropy, i, t->K));
-            t->entropy[i] += m->weight[member] * entropy;
+            top[i] = top_of(t, odds, i);
+            inverse[i] = 1 / (1 + softmax(odds, &divergence, t, top[i], i));
+            t->divergence[i] += m->weight[member] * divergence;
             if (t->members == 0) {
                 for (int64_t k = 0; k < t->K; k++)
                     t->first[lli_tally_place(i, k, t->K)] = odds[lli_tally_place(i, k, t->K)];
                 t->first_inverse[i] = inverse[i];
                 t->first_top[i] = top[i];
             }
-            add(t, odds, inverse[i], top[i], m->weight[member], i);
+            add(t, odds, inverse[i], top[i], m->weight[member], m->share[member], i);
             if (m->truth)
                 score(t, member * rows + i, i, m->truth[i]);
         }
@@ -134,9 +150,12 @@ void lli_ref_predict(lli_tally *t, const lli_members *m) {
 void lli_ref_finish(lli_tally *t) {
     for (int64_t i = 0; i < t->n; i++) {
         int64_t label = label_of(t, i), first_top = t->first_top[i];
-        double rest = lli_tally_rest(t, i, first_top), h = rest > -1 ? -(1 + rest) * log1p(rest) : 0, second = 0;
+        double rest = lli_tally_rest(t, i, first_top), h = rest > -1 ? -(1 + rest) * log1p(rest) : 0, second = 0, moved_from_first = 0;
         for (int64_t k = 0; k < t->K; k++) {
-            double p = lli_tally_mean(t, i, k);
+            int64_t at = lli_tally_place(i, k, t->K);
+            double p = lli_tally_mean(t, i, k), first = k == first_top ? t->first_inverse[i] : (double)t->first[at] * t->first_inverse[i] / LLI_TALLY_SCALE;
+            double moved = t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares;
+            moved_from_first += p * log1p(moved / first) - moved; /* KL(p_hat || p_first) */
             if (k != first_top && p > 0)
                 h -= p * log(p);
             if (k != label)
@@ -146,5 +165,6 @@ void lli_ref_finish(lli_tally *t) {
         t->most[i] = lli_tally_mean(t, i, label);
         t->second[i] = second;
         t->mixed[i] = h;
+        t->information[i] = fmax(t->divergence[i] / t->weight - moved_from_first, 0);
     }
 }

@@ -112,20 +112,17 @@ INLINE vd exponent_d(vq e) {
     return (vd)(e + (vq)all_d(0x1.8p52)) - 0x1.8p52;
 }
 
-/* log(1 + x) for finite x >= 0, within 3 ulp. With u = 1 + x = 2^e m rounded, c = what the rounding lost, relative to u. */
-INLINE vd log1p_d(vd x) {
-    vd u = 1.0 + x, c = (x - (u - 1.0)) / u;
-    vq bits = (vq)u, e = (bits - 0x3fe6a09e667f3bcd) >> 52;
-    vl direct = u < all_d(0x1.6a09e667f3bcdp+0); /* e = 0: then f = x, unrounded */
-    vd f = keep_d(direct, x) + keep_d(~direct, (vd)(bits - (e << 52)) - 1.0);
-    return fma_d(exponent_d(e), all_d(0x1.62e42fefa39efp-1), keep_d(~direct, c) + log1p_reduced_d(f));
-}
-
 /* log x for normal x > 0, within 3 ulp of the largest of log x, log 2 and x - 1 near 1. */
 INLINE vd log_d(vd x) {
     vq bits = (vq)x, e = bits - 0x3fe6a09e667f3bcd;
     e = (e >> 52) | ((vq){0} - (e >> 63)) << 12; /* an arithmetic shift, which has no instruction */
     return fma_d(exponent_d(e), all_d(0x1.62e42fefa39efp-1), log1p_reduced_d((vd)(bits - (e << 52)) - 1.0));
+}
+
+/* log(1 + x) for finite x > -1, within 4 ulp. With u = 1 + x rounded it is log u and what the rounding lost, relative to u. */
+INLINE vd log1p_d(vd x) {
+    vd u = 1.0 + x;
+    return log_d(u) + (x - (u - 1.0)) / u;
 }
 
 /* sin and cos of x, |x| <= pi / 4: Taylor, absolute error 1e-7. */

@@ -8,24 +8,27 @@ enum { R = LLI_TALLY_ROWS };
 /* p_hat of H rows, class by class. */
 typedef struct mean {
     vd top;            /* class of the first member */
-    vd inverse_weight; /* of the members so far */
-    vd scaled;         /* the same / LLI_TALLY_SCALE */
+    vd scaled;         /* 1 / LLI_TALLY_SCALE / weight of the members so far */
+    vd per_share;      /* 1 / their shares */
     vd first_inverse;  /* / LLI_TALLY_SCALE */
 } mean;
 
-INLINE mean mean_start(const lli_tally *t, int64_t row, double weight) {
-    mean m = {.inverse_weight = all_d(1 / weight), .scaled = all_d(1 / LLI_TALLY_SCALE / weight)};
+INLINE mean mean_start(const lli_tally *t, int64_t row, double weight, int64_t shares) {
+    mean m = {.scaled = all_d(1 / LLI_TALLY_SCALE / weight), .per_share = all_d(1 / (double)shares)};
     for (int i = 0; i < H; i++)
         m.top[i] = (double)t->first_top[row + i];
     m.first_inverse = load_d(t->first_inverse + row) * (1 / LLI_TALLY_SCALE);
     return m;
 }
 
-/* p_hat - 1{k is top of the first}; `is_top` says where that is 1. */
-INLINE vd mean_rest(vl *is_top, const mean *m, const lli_tally *t, int64_t place, int64_t k, vd shift) {
-    *is_top = m->top == all_d((double)k);
-    vd rest = fma_d(shift, m->scaled, load_d(t->votes + place) * m->inverse_weight);
-    return fma_d(load_widened(t->first + place), m->first_inverse, rest);
+/* p_hat - p_first. */
+INLINE vd mean_moved(const mean *m, const lli_tally *t, int64_t place, vd shift) {
+    return fma_d(shift, m->scaled, load_integers(t->votes + place) * m->per_share);
+}
+
+/* p_hat - 1{k is top of the first}. */
+INLINE vd mean_rest(const mean *m, const lli_tally *t, int64_t place, vd moved) {
+    return fma_d(load_widened(t->first + place), m->first_inverse, moved);
 }
 
 /* The first class that none after it beats, and its p. */
@@ -35,16 +38,26 @@ INLINE void keep_label(vd *label, vd *most, vd p, int64_t k) {
     *most = keep_d(more, p) + keep_d(~more, *most);
 }
 
+/* One term of KL(p_hat || p_first), p log(p / first) - (p - first), from the difference: its terms are small where members are close. */
+INLINE vd divergence_of(vd p, vd moved, vd first) {
+    return fma_d(p, log1p_d(moved / first), -moved);
+}
+
+/* The mutual information H(p_hat) - mean H(p) is mean KL(p || p_first) - KL(p_hat || p_first), which loses nothing where members are close. */
 void LEVEL(finish)(lli_tally *t) {
     const int64_t K = t->K;
     for (int64_t row = 0; row < t->n; row += H) {
-        const mean m = mean_start(t, row, t->weight);
+        const mean m = mean_start(t, row, t->weight, t->shares);
         const int64_t start = row / R * K * R + row % R;
-        vd label = {0}, most = {0}, second = {0}, h = {0}, at_top = {0};
+        vd label = {0}, most = {0}, second = {0}, h = {0}, at_top = {0}, moved_from_first = {0};
         for (int64_t k = 0; k < K; k++) {
-            vl is_top;
-            vd rest = mean_rest(&is_top, &m, t, start + k * R, k, load_d(t->shift + start + k * R));
+            const int64_t place = start + k * R;
+            const vl is_top = m.top == all_d((double)k);
+            vd moved = mean_moved(&m, t, place, load_d(t->shift + place)), rest = mean_rest(&m, t, place, moved);
             vd p = rest + keep_d(is_top, all_d(1)), before = most;
+            if (t->members > 1)
+                moved_from_first += divergence_of(p, moved, keep_d(is_top, load_d(t->first_inverse + row)) +
+                                                                keep_d(~is_top, load_widened(t->first + place) * m.first_inverse));
             keep_label(&label, &most, p, k);
             second = larger_d(second, keep_d(most == before, p) + keep_d(~(most == before), before));
             at_top += keep_d(is_top, rest);
@@ -53,6 +66,7 @@ void LEVEL(finish)(lli_tally *t) {
         store_d(t->most + row, most);
         store_d(t->second + row, second);
         store_d(t->mixed + row, h);
+        store_d(t->information + row, larger_d(load_d(t->divergence + row) * (1 / t->weight) - moved_from_first, all_d(0)));
         for (int64_t i = row; i < LLI_MIN(row + H, t->n); i++) { /* the top class of the first by its tail: it may be near 1 */
             double rest = at_top[i - row];
             t->label[i] = (int32_t)label[i - row];
@@ -61,10 +75,10 @@ void LEVEL(finish)(lli_tally *t) {
     }
 }
 
-void LEVEL(score)(lli_tally *t, const lli_members *members, int64_t member, double weight, int64_t g) {
+void LEVEL(score)(lli_tally *t, const lli_members *members, int64_t member, double weight, int64_t shares, int64_t g) {
     const int64_t K = t->K, rows = lli_tally_padded(t->n), end = LLI_MIN(t->n, g * R + R);
     for (int64_t row = g * R; row < end; row += H) {
-        const mean m = mean_start(t, row, weight);
+        const mean m = mean_start(t, row, weight, shares);
         const int64_t start = g * K * R + row % R, at = member * rows + row;
         const float *odds = t->odds + (member * rows + g * R) * K + row % R;
         const vd inverse = load_d(t->inverse + at), first_inverse = load_d(t->first_inverse + row), w = all_d(members->weight[member]);
@@ -74,15 +88,15 @@ void LEVEL(score)(lli_tally *t, const lli_members *members, int64_t member, doub
             vd d = load_widened(odds + k * R) * inverse - load_widened(t->first + place) * first_inverse;
             vd shift = load_d(t->shift + place) + d * w;
             store_d(t->shift + place, shift);
-            vl is_top;
-            vd p = mean_rest(&is_top, &m, t, place, k, shift) + keep_d(is_top, all_d(1));
+            vd p = mean_rest(&m, t, place, mean_moved(&m, t, place, shift)) + keep_d(m.top == all_d((double)k), all_d(1));
             keep_label(&label, &most, p, k);
             squares = fma_d(p, p, squares);
         }
         for (int i = 0; i < H; i++) {
             const int64_t truth = row + i < t->n ? members->truth[row + i] : 0, place = start + truth * R + i;
             const double first = (double)t->first[place] * t->first_inverse[row + i] / LLI_TALLY_SCALE;
-            p_truth[i] = first + (t->shift[place] / LLI_TALLY_SCALE + t->votes[place]) / weight + (truth == t->first_top[row + i]);
+            const double moved = t->shift[place] / LLI_TALLY_SCALE / weight + (double)t->votes[place] / (double)shares;
+            p_truth[i] = first + moved + (truth == t->first_top[row + i]);
             t->correct[at + i] = (double)truth == label[i];
         }
         store_d(t->nll + at, -log_d(larger_d(p_truth, all_d(1e-300))));

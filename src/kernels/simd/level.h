@@ -32,7 +32,7 @@ void LEVEL(momentum)(float *theta, float *velocity, const float *gradient, const
 /* The second half of predict: logits in t->odds -> softmax, and the sums. */
 void LEVEL(tally)(lli_tally *t, const lli_members *m);
 /* With the truth: scores after member `member` of the chunk, for the rows of group g. Adds the member to t->shift on the way. */
-void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double weight, int64_t g);
+void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double weight, int64_t shares, int64_t g);
 
 extern const struct lli_large LEVEL(large);
 extern const struct lli_conv_kernels LEVEL(conv);

@@ -14,7 +14,7 @@ typedef struct group {
     int64_t rows;        /* of all groups: distance of members in inverse and top */
     float largest[LLI_TALLY_CHUNK][R];  /* logit */
     float others[LLI_TALLY_CHUNK][R];   /* o = sum of p_k / p_top over the other classes, scaled */
-    float weighted[LLI_TALLY_CHUNK][R]; /* the same sum with factors log(p_top / p_k), scaled */
+    float apart[LLI_TALLY_CHUNK][R];    /* sum of p_k / p_top times g - 1 + exp(-g), g = what it gained on the first member, scaled */
     float inverse[LLI_TALLY_CHUNK][R];  /* 1 / (1 + o) in f32 */
 } group;
 
@@ -22,13 +22,14 @@ INLINE float *odds_of(const group *w, int64_t member) {
     return w->t->odds + (member * w->rows + w->g * R) * w->t->K;
 }
 
-/* Largest logit of V vectors of rows, and its class, the lowest index on ties. */
-INLINE void find_top(float *largest_out, int32_t *top, const float *x, int64_t K, const int V) {
-    vf largest[2];
+/* Largest logit of V vectors of rows, and its class, the lowest index on ties. 0 times a logit is 0, unless the logit is not finite. */
+INLINE void find_top(float *largest_out, int32_t *top, int32_t *overflow, const float *x, int64_t K, const int V) {
+    vf largest[2], zero[2];
     vi best[2], index = {0};
     UNROLL
     for (int v = 0; v < V; v++) {
         largest[v] = load(x + v * W);
+        zero[v] = largest[v] * 0.0f;
         best[v] = (vi){0};
     }
     for (int64_t k = 1; k < K; k++) {
@@ -36,6 +37,7 @@ INLINE void find_top(float *largest_out, int32_t *top, const float *x, int64_t K
         UNROLL
         for (int v = 0; v < V; v++) {
             vf y = load(x + k * R + v * W);
+            zero[v] = fma_f(y, all(0), zero[v]);
             best[v] = (vi)choose(y > largest[v], (vf)index, (vf)best[v]);
             largest[v] = larger(y, largest[v]);
         }
@@ -44,21 +46,48 @@ INLINE void find_top(float *largest_out, int32_t *top, const float *x, int64_t K
     for (int v = 0; v < V; v++) {
         store(largest_out + v * W, largest[v]);
         store_i(top + v * W, best[v]);
+        store_i(overflow + v * W, load_i(overflow + v * W) | (vi)(zero[v] != zero[v]));
     }
 }
 
-/* Logits -> odds; their sum and that of odds * gap without the top class, CLASSES at a time. Short loops: in a single one each operation
- * would wait for the one before. */
-INLINE void find_odds(float *others_out, float *weighted_out, float *x, const float *largest_in, const int32_t *top, int64_t K, const int V) {
-    vf gap[CLASSES * 2], largest[2], others[2] = {{0}, {0}}, weighted[2] = {{0}, {0}};
-    vi best[2], index = {0};
-    UNROLL
-    for (int v = 0; v < V; v++) {
-        largest[v] = load(largest_in + v * W);
-        best[v] = load_i(top + v * W);
-    }
-    for (int64_t k0 = 0; k0 < K; k0 += CLASSES, x += CLASSES * R) {
-        const int64_t count = LLI_MIN(K - k0, CLASSES);
+/* e (g - 1 + exp(-g)), where e = e_first exp(g): e g - e + e_first, or near 0, where that would be lost in rounding, e g^2 times a polynomial
+ * within 2e-6. */
+INLINE vf apart_of(vf e, vf g, vf e_first) {
+    vf square = g * g, p = fma_f(g, all(-0x1.1115f8p-7f), all(0x1.55ec34p-5f));
+    p = fma_f(g, p, all(-0x1.55558ep-3f));
+    p = fma_f(g, p, all(0.5f));
+    return choose(square < all(0.0625f), e * square * p, fma_f(e, g, e_first - e));
+}
+
+/* The odds of the first member, as they lie: those of its top class are minus the sum of the others, where 1 is meant. */
+INLINE vf first_odds(const float *first) {
+    vf x = load(first);
+    return larger(x, (vf)(((vi)x >> 31) & (vi)all((float)LLI_TALLY_SCALE)));
+}
+
+/* The members from .. to - 1: logits -> odds of `count` classes from k0 on, their sum without the top class, and how far they are from those of
+ * the first member. Short loops: in a single one each operation would wait for the one before. `is_first`: this is the first member itself,
+ * and its gaps are kept. */
+INLINE void find_odds_of(group *w, int64_t from, int64_t to, int64_t i, int64_t k0, int64_t count, const int V, const bool is_first) {
+    lli_tally *t = w->t;
+    const int64_t start = (w->g * t->K + k0) * R + i;
+    float *first_gap = t->first_gap + start;
+    vf first[CLASSES * 2], gap[CLASSES * 2];
+    if (!is_first)
+        for (int64_t k = 0; k < count; k++)
+            UNROLL
+            for (int v = 0; v < V; v++)
+                first[k * V + v] = first_odds(t->first + start + k * R + v * W);
+    for (int64_t a = from; a < to; a++) {
+        float *x = odds_of(w, a) + k0 * R + i;
+        const int32_t *top = t->top + a * w->rows + w->g * R + i;
+        vf largest[2], sum[2] = {{0}, {0}}, apart[2] = {{0}, {0}};
+        vi best[2], index = {0};
+        UNROLL
+        for (int v = 0; v < V; v++) {
+            largest[v] = load(w->largest[a] + i + v * W);
+            best[v] = load_i(top + v * W) - (int32_t)k0;
+        }
         for (int64_t k = 0; k < count; k++) {
             vf e[2];
             UNROLL
@@ -66,28 +95,35 @@ INLINE void find_odds(float *others_out, float *weighted_out, float *x, const fl
                 gap[k * V + v] = larger(all((float)LLI_TALLY_FLOOR), load(x + k * R + v * W) - largest[v]);
             exp_odds(e, gap + k * V, V);
             UNROLL
-            for (int v = 0; v < V; v++)
+            for (int v = 0; v < V; v++) {
                 store(x + k * R + v * W, e[v]);
+                if (is_first)
+                    store(first_gap + k * R + v * W, gap[k * V + v]);
+            }
         }
-        vf sum[2] = {{0}, {0}}, product[2] = {{0}, {0}};
         for (int64_t k = 0; k < count; k++, index += 1)
             UNROLL
             for (int v = 0; v < V; v++) {
-                vf e = (vf)((vi)load(x + k * R + v * W) & (best[v] != index));
-                sum[v] += e;
-                product[v] = fma_f(e, gap[k * V + v], product[v]);
+                vf e = load(x + k * R + v * W);
+                sum[v] += (vf)((vi)e & (best[v] != index));
             }
+        if (!is_first)
+            for (int64_t k = 0; k < count; k++)
+                UNROLL
+                for (int v = 0; v < V; v++)
+                    apart[v] += apart_of(load(x + k * R + v * W), gap[k * V + v] - load(first_gap + k * R + v * W), first[k * V + v]);
         UNROLL
         for (int v = 0; v < V; v++) {
-            others[v] += sum[v];
-            weighted[v] -= product[v];
+            float *others = w->others[a] + i + v * W, *far = w->apart[a] + i + v * W;
+            store(others, k0 ? load(others) + sum[v] : sum[v]);
+            store(far, k0 ? load(far) + apart[v] : apart[v]);
         }
     }
-    UNROLL
-    for (int v = 0; v < V; v++) {
-        store(others_out + v * W, others[v]);
-        store(weighted_out + v * W, weighted[v]);
-    }
+}
+
+INLINE void find_odds(group *w, int64_t from, int64_t to, int64_t i, const int V, const bool is_first) {
+    for (int64_t k0 = 0; k0 < w->t->K; k0 += CLASSES)
+        find_odds_of(w, from, to, i, k0, LLI_MIN(w->t->K - k0, CLASSES), V, is_first);
 }
 
 /* p_top of W rows, and minus the sum of the odds as those of the top class. */
@@ -108,47 +144,59 @@ INLINE void find_inverse(float *x, double *inverse, float *narrow_inverse, const
 }
 
 /* Each step for all members before the next: what a member has to wait for is done when its turn comes. */
-static void softmaxes(group *w) {
-    const int64_t K = w->t->K, count = w->m->count, end = w->vectors * W;
+INLINE void softmaxes(group *w, int64_t from, int64_t to, const bool is_first) {
+    lli_tally *t = w->t;
+    const int64_t end = w->vectors * W, row = w->g * R;
     for (int64_t i = 0; i < end; i += 2 * W)
-        for (int64_t a = 0; a < count; a++) {
-            int32_t *top = w->t->top + a * w->rows + w->g * R + i;
+        for (int64_t a = from; a < to; a++)
             if (i + W < end)
-                find_top(w->largest[a] + i, top, odds_of(w, a) + i, K, 2);
+                find_top(w->largest[a] + i, t->top + a * w->rows + row + i, t->overflow + row + i, odds_of(w, a) + i, t->K, 2);
             else
-                find_top(w->largest[a] + i, top, odds_of(w, a) + i, K, 1);
-        }
+                find_top(w->largest[a] + i, t->top + a * w->rows + row + i, t->overflow + row + i, odds_of(w, a) + i, t->K, 1);
     for (int64_t i = 0; i < end; i += 2 * W)
-        for (int64_t a = 0; a < count; a++) {
-            const int32_t *top = w->t->top + a * w->rows + w->g * R + i;
-            if (i + W < end)
-                find_odds(w->others[a] + i, w->weighted[a] + i, odds_of(w, a) + i, w->largest[a] + i, top, K, 2);
-            else
-                find_odds(w->others[a] + i, w->weighted[a] + i, odds_of(w, a) + i, w->largest[a] + i, top, K, 1);
-        }
+        if (i + W < end)
+            find_odds(w, from, to, i, 2, is_first);
+        else
+            find_odds(w, from, to, i, 1, is_first);
     for (int64_t i = 0; i < end; i += W)
-        for (int64_t a = 0; a < count; a++) {
-            const int64_t row = a * w->rows + w->g * R + i;
-            find_inverse(odds_of(w, a) + i, w->t->inverse + row, w->inverse[a] + i, w->others[a] + i, w->t->top + row);
+        for (int64_t a = from; a < to; a++) {
+            const int64_t at = a * w->rows + row + i;
+            find_inverse(odds_of(w, a) + i, t->inverse + at, w->inverse[a] + i, w->others[a] + i, t->top + at);
         }
 }
 
-/* sum w H(p), H = log(1 + o) + weighted / (1 + o). Members of one weight: the product of the 1 + o - 1 has one logarithm for all. */
-static void entropies(const group *w) {
+static void softmax_of_first(group *w) {
+    lli_tally *t = w->t;
+    const int64_t row = w->g * R;
+    softmaxes(w, 0, 1, true);
+    memcpy(t->first_top + row, t->top + row, R * sizeof *t->top);
+    memcpy(t->first_inverse + row, t->inverse + row, R * sizeof *t->inverse);
+    memcpy(t->first_others + row, w->others[0], R * sizeof *t->first_others);
+    memcpy(t->first + row * t->K, t->odds + row * t->K, (size_t)(R * t->K) * sizeof *t->first);
+}
+
+static void softmax_of_others(group *w, int64_t from) {
+    softmaxes(w, from, w->m->count, false);
+}
+
+/* sum w KL(p || p_first), which is (apart + o - o_first) / (1 + o) - log((1 + o) / (1 + o_first)). Members of one weight: the product of the
+ * ratios - 1 has one logarithm for all. */
+static void divergences(const group *w) {
     const lli_members *m = w->m;
     const int64_t row = w->g * R;
     for (int64_t i = 0; i < w->vectors * W; i += H) {
-        vd product = {0}, rest = {0}, sum = load_d(w->t->entropy + row + i);
+        const vd first = load_widened(w->t->first_others + row + i), scaled = load_d(w->t->first_inverse + row + i) * (1 / LLI_TALLY_SCALE);
+        vd product = {0}, rest = {0}, sum = load_d(w->t->divergence + row + i);
         for (int64_t a = 0; a < m->count; a++) {
-            vd o = load_widened(w->others[a] + i) * (1 / LLI_TALLY_SCALE);
-            product = fma_d(o, 1.0 + product, product);
-            rest = fma_d(load_widened(w->weighted[a] + i), load_d(w->t->inverse + a * w->rows + row + i), rest);
+            vd more = load_widened(w->others[a] + i) - first;
+            product = fma_d(more * scaled, 1.0 + product, product);
+            rest = fma_d(load_widened(w->apart[a] + i) + more, load_d(w->t->inverse + a * w->rows + row + i), rest);
             if (a + 1 == m->count || m->weight[a + 1] != m->weight[a]) {
-                sum = fma_d(fma_d(rest, all_d(1 / LLI_TALLY_SCALE), log1p_d(product)), all_d(m->weight[a]), sum);
+                sum = fma_d(fma_d(rest, all_d(1 / LLI_TALLY_SCALE), -log1p_d(product)), all_d(m->weight[a]), sum);
                 product = rest = (vd){0};
             }
         }
-        store_d(w->t->entropy + row + i, sum);
+        store_d(w->t->divergence + row + i, sum);
     }
 }
 
@@ -223,29 +271,31 @@ static void sums(const group *w, bool weighted) {
 
 /* Where the top class is not that of the first member, p - p_first of two classes is a whole unit away from d = r - r_first: their squares
  * get (d + u)^2 - d^2 = u (2 d + u), u = 1 or -1, and the vote is written down. */
-INLINE void turn(const group *w, int64_t member, int64_t i, int64_t k, double unit, double weight) {
+INLINE void turn(const group *w, int64_t member, int64_t i, int64_t k, int32_t one) {
     lli_tally *t = w->t;
     const int64_t row = w->g * R + i, place = (w->g * t->K + k) * R + i;
     const double r = (double)odds_of(w, member)[k * R + i] * t->inverse[member * w->rows + row];
-    const double d = r - (double)t->first[place] * t->first_inverse[row];
-    t->square[place] += weight * (unit * LLI_TALLY_SCALE * (2 * d + unit * LLI_TALLY_SCALE));
-    t->votes[place] += weight * unit;
+    const double d = r - (double)t->first[place] * t->first_inverse[row], unit = one * LLI_TALLY_SCALE;
+    t->square[place] += w->m->weight[member] * (unit * (2 * d + unit));
+    t->votes[place] += one * w->m->share[member];
 }
 
 static void turns(const group *w) {
     lli_tally *t = w->t;
     double total = t->weight;
+    int64_t shares = t->shares;
     for (int64_t a = 0; a < w->m->count; a++) {
         const int32_t *top = t->top + a * w->rows + w->g * R, *first_top = t->first_top + w->g * R;
         for (int64_t i = 0; i < w->vectors * W; i += W)
             for (unsigned left = lane_bits(load_i(top + i) != load_i(first_top + i)); left; left &= left - 1) {
                 const int64_t lane = i + __builtin_ctz(left);
-                turn(w, a, lane, top[lane], 1, w->m->weight[a]);
-                turn(w, a, lane, first_top[lane], -1, w->m->weight[a]);
+                turn(w, a, lane, top[lane], 1);
+                turn(w, a, lane, first_top[lane], -1);
             }
         total += w->m->weight[a];
+        shares += w->m->share[a];
         if (w->m->truth)
-            LEVEL(score)(t, w->m, a, total, w->g);
+            LEVEL(score)(t, w->m, a, total, shares, w->g);
     }
 }
 
@@ -258,19 +308,17 @@ void LEVEL(tally)(lli_tally *t, const lli_members *m) {
     for (int64_t a = 0; a < m->count; a++)
         weighted |= m->weight[a] != 1;
     for (w.g = 0; w.g * R < t->n; w.g++) {
-        const int64_t row = w.g * R;
-        w.vectors = (LLI_MIN(R, t->n - row) + W - 1) / W;
-        softmaxes(&w);
-        if (t->members == 0) {
-            memcpy(t->first_top + row, t->top + row, R * sizeof *t->top);
-            memcpy(t->first_inverse + row, t->inverse + row, R * sizeof *t->inverse);
-            memcpy(t->first + row * t->K, t->odds + row * t->K, (size_t)(R * t->K) * sizeof *t->first);
-        }
-        entropies(&w);
+        w.vectors = (LLI_MIN(R, t->n - w.g * R) + W - 1) / W;
+        if (t->members == 0)
+            softmax_of_first(&w);
+        softmax_of_others(&w, t->members == 0);
+        divergences(&w);
         sums(&w, weighted);
         turns(&w);
     }
     for (int64_t a = 0; a < m->count; a++)
         t->weight += m->weight[a];
+    for (int64_t a = 0; a < m->count; a++)
+        t->shares += m->share[a];
     t->members += m->count;
 }

@@ -36,12 +36,14 @@ typedef double vd __attribute__((vector_size(LLI_BYTES)));
 typedef int64_t vl __attribute__((vector_size(LLI_BYTES)));
 typedef uint64_t vq __attribute__((vector_size(LLI_BYTES)));
 typedef float vh __attribute__((vector_size(LLI_BYTES / 2))); /* H floats */
+typedef int32_t vhi __attribute__((vector_size(LLI_BYTES / 2)));
 typedef float v4 __attribute__((vector_size(16)));
 
 /* As they lie in memory: no alignment beyond that of an element. */
 typedef float vf_memory __attribute__((vector_size(LLI_BYTES), aligned(4), may_alias));
 typedef int32_t vi_memory __attribute__((vector_size(LLI_BYTES), aligned(4), may_alias));
 typedef double vd_memory __attribute__((vector_size(LLI_BYTES), aligned(8), may_alias));
+typedef int32_t vhi_memory __attribute__((vector_size(LLI_BYTES / 2), aligned(4), may_alias));
 typedef float vh_memory __attribute__((vector_size(LLI_BYTES / 2), aligned(4), may_alias));
 typedef float v4_memory __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -69,6 +71,15 @@ INLINE vf load_halves(const float *low, const float *high) {
 
 INLINE vi load_i(const int32_t *x) {
     return (vi)*(const vi_memory *)x;
+}
+
+/* H integers, exactly. */
+INLINE vd load_integers(const int32_t *x) {
+#if LLI_BYTES == 32
+    return (vd)_mm256_cvtepi32_pd(_mm_loadu_si128((const __m128i_u *)x));
+#else
+    return __builtin_convertvector((vhi)*(const vhi_memory *)x, vd);
+#endif
 }
 
 INLINE vd load_widened(const float *x) {
@@ -114,7 +125,11 @@ INLINE vd all_d(double x) {
 #endif
 
 INLINE vf choose(vi mask, vf yes, vf no) {
+#if LLI_BYTES == 32
+    return (vf)_mm256_blendv_ps((__m256)no, (__m256)yes, (__m256)mask);
+#else
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+#endif
 }
 
 /* Lanes whose sign bit is set, a bit each. */
