@@ -463,8 +463,9 @@ typedef struct ll_predictor ll_predictor;
 /* A predictor holds all the workspace: ll_predictor_run allocates nothing, so one per thread predicts forever. */
 LL_API ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 LL_API void ll_predictor_free(ll_predictor *predictor);
-/* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks of MC-Dropout, so that an answer does not depend on
- * the batch it came in. Fails on a feature that is not finite; the sentence is the predictor's own, so that threads do not share one. */
+/* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks of
+ * MC-Dropout, so that an answer does not depend on the batch it came in. Fails on a feature that is not finite and on logits beyond f32; the
+ * sentence is the predictor's own, so that threads do not share one. */
 LL_API ll_status ll_predictor_run(ll_prediction *out, ll_predictor *predictor, const float *z, int64_t n, int64_t row) LL_CHECK_RESULT;
 LL_API const char *ll_predictor_message(const ll_predictor *predictor); /* of its last failure; "" if none */
 

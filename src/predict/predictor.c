@@ -206,6 +206,15 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
     return LL_OK;
 }
 
+/* Finite features and weights may still have a product or a sum beyond f32. */
+static ll_status check_logits(ll_predictor *p, int64_t row) {
+    for (int64_t i = 0; i < p->tally.n; i++)
+        if (p->tally.overflow[i])
+            return lli_fail(&p->ctx, LL_ERR_DATA,
+                            "the logits of row %" PRId64 " are beyond single precision (3.4e38); make its features or the ensemble's weights smaller", row + i);
+    return LL_OK;
+}
+
 ll_status ll_predictor_run(ll_prediction *out, ll_predictor *p, const float *z, int64_t n, int64_t row) {
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     int64_t D = plan->D;
@@ -222,6 +231,7 @@ ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_
     for (int64_t at = 0; at < n; at += p->rows) {
         LLI_TRY(lli_cancel_check(&p->ctx));
         LLI_TRY(run_block(out, p, &(span){rows, first + at, LLI_MIN(p->rows, n - at), at, row + at}, apart));
+        LLI_TRY(check_logits(p, row + at));
     }
     return LL_OK;
 }

@@ -183,6 +183,20 @@ def predict_refuses():
     fails(FORMAT, "predict", "features.npy", *samples.PREDICT, "-o", "p.npz", words="features.npy")
 
 
+@case
+def logits_beyond_single_precision():
+    data = samples.make()
+    head = ("--head", "head.npz", "--samples", "3")
+    run(*samples.FIT, *head, "--method", "sgd", "-o", "ens.safetensors")
+    large = data["test_features"].copy()
+    large[[7, 9]] = np.sign(data["W"][0]) * 3.3e38
+    check(np.abs(data["W"][0]).sum() > 1.2, data["W"])
+    np.save("large.npy", large)
+    fails(DATA, "predict", "ens.safetensors", "--features", "large.npy", "-o", "p.npz", words=["logits of row 7", "beyond single precision"])
+    fails(DATA, "compare", *samples.FIT[1:], *head, "--epochs", "1", "--test-features", "large.npy", "--test-labels", "test_labels.npy",
+          words="logits of row 7")
+
+
 @cases_of([
     ("rows do not sum to 1", lambda d: np.save("probs.npy", d["probs"] * 1.01), "--logits"),
     ("negative", lambda d: np.save("probs.npy", d["probs"] - [0.5, -0.5, 0]), "--logits"),

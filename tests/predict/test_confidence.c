@@ -385,6 +385,34 @@ static void test_close(void **state) {
     }
 }
 
+/* Finite features and weights whose products are not: on either side, and where the two sides cancel. */
+static void test_overflow(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    static const float rows[][2] = {{1e37f, 0}, {3e38f, 0}, {-3e38f, 0}, {3e38f, 3e38f}};
+    for (int64_t members = 1; members <= 3; members += 2) {
+        ll_ensemble *e = plain_ensemble(ctx, members, 3, 2, 1, NULL, 0);
+        memset(e->owned[0], 0, (size_t)(members * 6) * sizeof(float));
+        memcpy(e->owned[0] + (members - 1) * 6, (const float[]){0, 0, 1, 0, 8, -8}, 6 * sizeof(float)); /* the last member alone */
+        ll_predictor *predictor;
+        CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
+        int32_t label;
+        ll_prediction out = {.label = &label};
+        for (size_t i = 0; i < LLI_COUNT(rows); i++) {
+            ll_status status = ll_predictor_run(&out, predictor, rows[i], 1, 40 + (int64_t)i);
+            assert_int_equal(status, i == 0 ? LL_OK : LL_ERR_DATA);
+            if (i > 0) {
+                char words[40];
+                snprintf(words, sizeof words, "the logits of row %d are beyond", 40 + (int)i);
+                assert_non_null(strstr(ll_predictor_message(predictor), words));
+            }
+        }
+        ll_predictor_free(predictor);
+        ll_ensemble_free(e);
+    }
+    ll_context_free(ctx);
+}
+
 /* The same for members that someone else made: logits [S,N,K] in f32. */
 static void test_saturated_logits(void **state) {
     (void)state;
@@ -419,7 +447,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),     cmocka_unit_test(test_one_member),
         cmocka_unit_test(test_ties),             cmocka_unit_test(test_tied_votes),  cmocka_unit_test(test_equal_votes),
-        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_close),       cmocka_unit_test(test_saturated_logits),
+        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_close),       cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_saturated_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
