@@ -7,10 +7,10 @@
 enum {
     TILE = LLI_LARGE_TILE,
     CLASSES = LLI_LARGE_CLASSES,
-    ROWS = 128,   /* in a block: their logits stay in the second-level cache, and a large batch keeps several cores busy */
+    ROWS = 128,   /* in a block of a batch of 256 or more, half of that else: many for one core, few for several cores to share */
     LENGTH = 288, /* at most: that much of a panel of theta stays in the first-level cache */
     Z = 24 << 10, /* floats of z in a part of theta, within the second-level cache */
-    WIDTH = 240,  /* at most */
+    WIDTH = 96,   /* at most */
     PANELS = 64,  /* in a group, at most */
     STEP = 12     /* columns: whole tiles and whole quadruples of normals */
 };
@@ -28,7 +28,7 @@ lli_large_shape lli_large_shape_of(int64_t n, int64_t K, int64_t D) {
     s.panels = divide_up(K, CLASSES);
     s.columns = round_up(D + 1, STEP);
     s.rows = round_up(n, TILE) + 1; /* odd: the panels of a row lie in different cache sets */
-    s.blocks = LLI_MAX(1, (n + ROWS / 2) / ROWS);
+    s.blocks = n >= 2 * ROWS ? (n + ROWS / 2) / ROWS : LLI_MAX(1, (n + ROWS / 4) / (ROWS / 2));
     s.length = round_up(divide_up(D + 1, divide_up(D + 1, LENGTH)), 16);
     s.width = LLI_MIN(WIDTH, LLI_MAX(STEP, Z / n / STEP * STEP));
     s.stride = (divide_up(n * TILE + 2, 16) | 1) * 16; /* likewise; the last store of a tile ends two floats beyond it */

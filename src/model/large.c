@@ -6,8 +6,8 @@
 #include "kernels/large.h"
 #include "model/head.h"
 
-/* Measured: fewer classes waste too much of the last panel, and what the second-level cache holds is as fast in rows. */
-enum { CLASSES_MIN = 128, BYTES_MIN = 512 << 10 };
+/* Measured: fewer classes waste too much of the last panel. A step of a few milliseconds is worth waking other workers for. */
+enum { CLASSES_MIN = 128, BYTES_MIN = 256 << 10, SHARED_MIN = 50000000 };
 
 bool lli_large_suits(const lli_kernels *kernels, int64_t K, int64_t D) {
     return kernels->large && K >= CLASSES_MIN && lli_large_floats(K, D) * (int64_t)sizeof(float) >= BYTES_MIN;
@@ -52,6 +52,11 @@ static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *t
     const lli_head_step head = lli_head_step_of(s);
     job j = {.large = m->kernels->large, .theta = theta, .rows = rows, .step = &head, .shape = lli_large_shape_of(s->n, m->K, m->D)};
     j.work = lli_large_work_of(work, &j.shape);
+    ll_context alone; /* has no pool */
+    if (s->n * m->K * m->D < SHARED_MIN) {
+        lli_context_child(&alone, ctx);
+        ctx = &alone;
+    }
     LLI_TRY(lli_pool_run(ctx, forward, &j, j.shape.blocks));
     LLI_TRY(lli_pool_run(ctx, update, &j, j.shape.parts));
     *nll = 0;

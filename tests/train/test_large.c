@@ -8,7 +8,7 @@
 #include "problem.h"
 #include "train/chain.h"
 
-enum { N = 333, D = 1000, K = 130, B = 160, STEPS = 5 };
+enum { N = 900, D = 1000, K = 130, B = 400, STEPS = 5 }; /* large enough for a step to be shared */
 
 typedef struct kind {
     bool noise, resampled;
