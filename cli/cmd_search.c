@@ -9,7 +9,7 @@
 
 typedef struct search_args {
     training_args training;
-    const char *val_features, *val_labels, *test_features, *test_labels, *out_features, *store;
+    const char *val_features, *val_labels, *test_features, *test_labels, *out_features, *store, *network, *data;
     bool show, json, csv, markdown;
     int64_t threads;
     ll_search_options options;
@@ -25,6 +25,10 @@ static const ll_option table[] = {
     {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
     {.name = "out-features", .type = LL_OPTION_TEXT, .offset = AT(out_features), .arg = "FILE",
      .help = "out-of-distribution rows, for AUROC and AUPR"},
+    {.name = "network", .type = LL_OPTION_TEXT, .offset = AT(network), .arg = "FILE",
+     .help = "instead of features: a network of lastlayer train, all of whose layers the methods work on"},
+    {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "DATA",
+     .help = "its images: mnist, fashion, cifar10, cifar100, a folder or a file; the rows it held out choose"},
     {.name = "store", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(store), .arg = "FOLDER",
      .help = "where finished trials are kept; the same command goes on where it was stopped"},
     {.name = "show", .type = LL_OPTION_FLAG, .offset = AT(show), .help = "only print what the store holds"},
@@ -72,8 +76,14 @@ static ll_status check(const search_args *args) {
     ll_status status = inputs_require("--store", args->store, example);
     if (status == LL_OK && args->json + args->csv + args->markdown > 1)
         status = complain(LL_ERR_USAGE, "--json, --csv and --markdown exclude each other");
-    if (status == LL_OK && !args->show)
+    if (status == LL_OK && !args->show && !args->network)
         status = inputs_require("--features", args->training.features, example);
+    if (status == LL_OK && args->network && (args->training.features || args->test_features || args->val_features || args->out_features))
+        status = complain(LL_ERR_USAGE, "--network and features exclude each other: a network is searched on images, with --data");
+    if (status == LL_OK && args->data && !args->network)
+        status = complain(LL_ERR_USAGE, "--data belongs to --network, which is missing");
+    if (status == LL_OK && args->network)
+        status = inputs_require("--data", args->data, "lastlayer search --network net.safetensors --data mnist --store trials");
     if (status == LL_OK && args->val_labels && !args->val_features)
         status = complain(LL_ERR_USAGE, "--val-labels belongs to --val-features, which is missing");
     return status;
@@ -97,17 +107,21 @@ static ll_status read_rows(ll_dataset **out, ll_context *ctx, const char *what, 
 typedef struct inputs {
     ll_dataset *train, *val, *test, *out;
     ll_head *head;
+    ll_network *network;
+    ll_images *images;
+    ll_search_data data; /* views of the above */
 } inputs;
 
-static ll_status read_inputs(inputs *in, ll_context *ctx, search_args *args, inputs_parts *p) {
+static ll_status read_features(inputs *in, ll_context *ctx, search_args *args, inputs_parts *p) {
     ll_fit_options fit = ll_fit_options_default();
+    fit.layers = args->options.layers;
     ll_status status = use_whole(args, p, ctx);
     if (status == LL_OK)
         status = inputs_require("--test-features", args->test_features, "--test-features test_features.npy --test-labels test_labels.npy");
     if (status == LL_OK)
         status = training_read(&in->train, &in->head, &fit, ctx, &args->training);
-    if (status == LL_OK && fit.init && strcmp(fit.init, "adam") == 0)
-        status = complain(LL_ERR_USAGE, "a search starts at a head or at the MAP; leave out --init adam");
+    if (status == LL_OK && fit.layers == 1 && fit.init && strcmp(fit.init, "adam") == 0)
+        status = complain(LL_ERR_USAGE, "a search of one layer starts at a head or at the MAP; leave out --init adam");
     int64_t K = status != LL_OK ? 0 : in->head ? ll_head_classes(in->head) : ll_dataset_classes(in->train);
     if (status == LL_OK)
         status = read_rows(&in->val, ctx, "val", args->val_features, args->val_labels, K);
@@ -115,7 +129,23 @@ static ll_status read_inputs(inputs *in, ll_context *ctx, search_args *args, inp
         status = read_rows(&in->test, ctx, "test", args->test_features, args->test_labels, K);
     if (status == LL_OK && args->out_features)
         status = ll_dataset_read(&in->out, ctx, args->out_features, NULL, 0);
+    in->data = (ll_search_data){.train = in->train, .val = in->val, .test = in->test, .out = in->out, .head = in->head};
     return status;
+}
+
+static ll_status read_network(inputs *in, ll_context *ctx, const search_args *args) {
+    ll_status status = ll_network_read(&in->network, ctx, args->network);
+    if (status != LL_OK)
+        return status;
+    ll_images_options options = ll_network_images(in->network);
+    status = ll_images_read(&in->images, ctx, args->data, &options);
+    if (status != LL_OK)
+        return status;
+    in->data = (ll_search_data){.train = ll_images_dataset(in->images, LL_IMAGES_TRAIN),
+                                .test = ll_images_dataset(in->images, LL_IMAGES_TEST),
+                                .out = ll_images_dataset(in->images, LL_IMAGES_OUT),
+                                .network = in->network};
+    return LL_OK;
 }
 
 /* ---- the command ---- */
@@ -141,12 +171,11 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     inputs in = {0};
     ll_status status = check(&args);
     if (status == LL_OK && !args.show) {
-        status = read_inputs(&in, ctx, &args, &room);
-        const ll_search_data data = {in.train, in.val, in.test, in.out, in.head};
-        if (status == LL_OK && !in.val && strcmp(args.options.protocol, "honest") == 0)
+        status = args.network ? read_network(&in, ctx, &args) : read_features(&in, ctx, &args, &room);
+        if (status == LL_OK && !in.val && !in.network && strcmp(args.options.protocol, "honest") == 0)
             term_note("no validation rows: half of the test rows choose, by the seed, and the other half is reported");
         if (status == LL_OK)
-            status = ll_search(ctx, args.store, &data, &args.options);
+            status = ll_search(ctx, args.store, &in.data, &args.options);
     }
     if (status == LL_OK)
         status = print(ctx, &args);
@@ -155,6 +184,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     ll_dataset_free(in.test);
     ll_dataset_free(in.out);
     ll_head_free(in.head);
+    ll_images_free(in.images);
+    ll_network_free(in.network);
     return status;
 }
 
@@ -171,7 +202,8 @@ const command cmd_search = {
     .name = "search",
     .summary = "a grid of options: every trial once, resumable, the best chosen on rows of its own",
     .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--val-features FILE --val-labels FILE] [--head FILE]\n"
-             "[--out-features FILE] [LISTS] --store FOLDER\n"
+             "[--out-features FILE] [--layers L] [LISTS] --store FOLDER\n"
+             "--network FILE --data DATA [LISTS] --store FOLDER\n"
              "--store FOLDER --show [--protocol P] [--by RULE] [--json | --csv | --markdown]",
     .detail = "Fits and evaluates every combination of the lists: --lr 0.1,0.01 --samples 10,100. What stands after a slash holds for one "
               "method: --samples 10,100,1000/bootstrap:10,100. Trials that differ in --samples only share one run. A finished trial is kept "

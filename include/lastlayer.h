@@ -18,6 +18,7 @@
  * 11 evaluate    predictions + labels -> metrics one can trust
  * 12 report      predictions -> one page to look at
  * 13 search      grids of options -> a store of finished trials, and the best of them
+ * 14 reproduce   an experiment of the paper -> its tables, ours beside them
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major and dense.
  *
@@ -644,6 +645,8 @@ typedef struct ll_search_options {
     int64_t thin, burn_in;
     double lr_t0, lr_power;
     const char *shuffle;
+    int64_t layers;
+    const char *dropout_at;
     const char *protocol;   /* "honest": validation rows choose, others report; "paper": the test set does both */
     const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": of sr, std and hq; "auroc": largest AUROC of the three (paper only) */
 } ll_search_options;
@@ -656,7 +659,8 @@ typedef struct ll_search_data {
     const ll_dataset *val;  /* unseen by the representation; NULL: half of the test rows choose, the other half reports, by the seed */
     const ll_dataset *test;
     const ll_dataset *out;  /* out-of-distribution rows, or NULL; they never choose in the honest protocol */
-    const ll_head *head;    /* theta*; NULL = the MAP */
+    const ll_head *head;    /* theta*; NULL = what options->layers asks for */
+    const ll_network *network; /* instead of a head: the methods on all of its layers; the others are images. Its held-out rows are val, unless given */
 } ll_search_data;
 
 /* Runs what the store does not hold yet. Trials that differ in S only share one run, whose first members they are. Every finished trial
@@ -702,6 +706,25 @@ LL_API int64_t ll_results_best(const ll_results *results, const char *method, co
 /* All trials, the best first, each method's best marked. */
 LL_API ll_status ll_results_text(char **out, ll_context *ctx, const ll_results *results, const char *protocol, const char *by,
                                  ll_text_form form) LL_CHECK_RESULT;
+
+/* ---- 14 reproduce ------------------------------------------------------------------------------------------------------ */
+
+typedef struct ll_reproduce_options {
+    size_t struct_size;
+    bool quick, full;       /* a short version; everything. Neither: the last layer, on the paper's grids */
+    const char *seeds;      /* list: one run each, from the network on */
+    const char *data;       /* folder of the images; NULL = by name */
+    const char *network;    /* a trained network, instead of training */
+    const char *features;   /* encoded features, instead of images */
+    const char *folder;     /* results go to FOLDER/NAME */
+} ll_reproduce_options;
+
+LL_API ll_reproduce_options ll_reproduce_options_default(void);
+LL_API const ll_option *ll_reproduce_options_table(size_t *count);
+/* One experiment of the paper ("mnist", "fashion", "cifar10", "cifar100", "imagenet"), from images to tables beside its numbers: trains, encodes,
+ * searches, writes FOLDER/NAME/tables.md, .csv and .json. What the folder holds is not made again: after a kill the same call goes on.
+ * *out = the Markdown, to free with ll_text_free. */
+LL_API ll_status ll_reproduce(char **out, ll_context *ctx, const char *name, const ll_reproduce_options *options) LL_CHECK_RESULT;
 
 #ifdef __cplusplus
 }

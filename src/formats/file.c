@@ -122,6 +122,10 @@ bool lli_file_exists(const char *path) {
     return stat(path, &st) == 0;
 }
 
+void lli_file_remove(const char *path) {
+    unlink(path);
+}
+
 bool lli_file_is_folder(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);

@@ -32,6 +32,7 @@ bool lli_file_is_device(const char *path);
 /* Makes the folder unless it is there. LL_ERR_WRITE. */
 ll_status lli_folder_make(ll_context *ctx, const char *path) LL_CHECK_RESULT;
 bool lli_file_exists(const char *path);
+void lli_file_remove(const char *path); /* if it is there */
 bool lli_file_is_folder(const char *path);
 
 /* The work file is TARGET + suffix, in the folder of what TARGET resolves to through symbolic links; a lock on it refuses a second

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "metrics/score.h"
+
 const char *ll_split_name(ll_split split) {
     static const char *const names[] = {"val", "test", "all"};
     return split < LL_SPLIT_COUNT ? names[split] : "";
@@ -56,4 +58,50 @@ int64_t lli_selection_best(const lli_selection *s, const ll_trial *trials, int64
         }
     }
     return best;
+}
+
+/* The numbers of a kind by confidence, or NULL. */
+static const double *find_kind(const ll_score *score, const char *name, size_t length) {
+    for (size_t f = 0; f < lli_score_field_count; f++)
+        if (lli_score_fields[f].by_confidence && strlen(lli_score_fields[f].key) == length && memcmp(lli_score_fields[f].key, name, length) == 0)
+            return (const double *)(const void *)((const char *)score + lli_score_fields[f].offset);
+    return NULL;
+}
+
+static double extreme(const char *kind, const ll_score *score) {
+    const double *values = find_kind(score, kind, strlen(kind));
+    if (!values)
+        return NAN;
+    return values == score->aurc ? lli_selection_aurc(score, false) : lli_selection_largest(values);
+}
+
+double lli_selection_metric(const char *name, const ll_score *score, const ll_score *point) {
+    if (strcmp(name, "accuracy") == 0)
+        return score->accuracy;
+    if (strcmp(name, "nll") == 0)
+        return score->nll;
+    if (strcmp(name, "ece") == 0)
+        return score->ece;
+    if (strncmp(name, "min_", 4) == 0 || strncmp(name, "max_", 4) == 0)
+        return extreme(name + 4, score);
+    if (strncmp(name, "ratio_", 6) == 0) {
+        const double *reference = point ? find_kind(point, name + 6, strlen(name + 6)) : NULL;
+        return reference ? extreme(name + 6, score) / reference[LL_CONFIDENCE_SR] : NAN;
+    }
+    const char *last = strrchr(name, '_');
+    const double *values = last ? find_kind(score, name, (size_t)(last - name)) : NULL;
+    for (ll_confidence c = 0; values && c < LL_CONFIDENCE_COUNT; c++)
+        if (strcmp(last + 1, ll_confidence_name(c)) == 0)
+            return values[c];
+    return NAN;
+}
+
+void lli_selection_spread(double *mean, double *spread, const double *values, int64_t n) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += values[i];
+    *mean = n > 0 ? sum / (double)n : NAN;
+    for (int64_t i = 0; i < n; i++)
+        squares += (values[i] - *mean) * (values[i] - *mean);
+    *spread = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN;
 }

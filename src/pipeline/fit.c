@@ -4,7 +4,6 @@
 
 #include "base/bundle.h"
 #include "base/memory.h"
-#include "data/select.h"
 #include "pipeline/fit.h"
 #include "pipeline/network.h"
 #include "pipeline/partial.h"
@@ -80,45 +79,22 @@ ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data
     return fit_file(ctx, path, data, head, NULL, options, resume);
 }
 
-/* The rows that the network was trained on: without those it held out, if these are its data. *out is `data` itself or *made. */
-static ll_status training_rows(ll_context *ctx, const ll_dataset **out, ll_dataset **made, const ll_dataset *data, const ll_network *network) {
-    *out = data;
-    *made = NULL;
-    const char *hash = lli_provenance_get(&network->provenance, "features_sha256");
-    if (!network->holdout_count || !hash || strcmp(hash, data->features_hash) != 0)
-        return LL_OK;
-    int64_t *kept, n = 0, next = 0;
-    LLI_TRY(lli_memory_new(ctx, &kept, data->rows.N, sizeof *kept));
-    for (int64_t i = 0; i < data->rows.N; i++) {
-        bool held = next < network->holdout_count && network->holdout[next] == i;
-        next += held;
-        if (!held)
-            kept[n++] = i;
-    }
-    ll_status status = lli_dataset_select(made, ctx, data, kept, n, NULL, 0);
-    lli_memory_free(kept);
-    *out = *made;
-    return status;
-}
-
 ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network, const ll_fit_options *options) {
     *out = NULL;
-    const ll_dataset *rows;
-    ll_dataset *made;
-    ll_status status = training_rows(ctx, &rows, &made, data, network);
+    ll_dataset *kept;
+    ll_status status = lli_network_split(&kept, NULL, ctx, data, network);
     if (status == LL_OK)
-        status = fit_memory(out, ctx, rows, NULL, network, options);
-    ll_dataset_free(made);
+        status = fit_memory(out, ctx, kept ? kept : data, NULL, network, options);
+    ll_dataset_free(kept);
     return status;
 }
 
 ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network, const ll_fit_options *options, bool resume) {
-    const ll_dataset *rows;
-    ll_dataset *made;
-    ll_status status = training_rows(ctx, &rows, &made, data, network);
+    ll_dataset *kept;
+    ll_status status = lli_network_split(&kept, NULL, ctx, data, network);
     if (status == LL_OK)
-        status = fit_file(ctx, path, rows, NULL, network, options, resume);
-    ll_dataset_free(made);
+        status = fit_file(ctx, path, kept ? kept : data, NULL, network, options, resume);
+    ll_dataset_free(kept);
     return status;
 }
 

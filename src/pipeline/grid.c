@@ -23,6 +23,8 @@ ll_search_options ll_search_options_default(void) {
         .prior_precision = fit.prior_precision,
         .lr_power = fit.lr_power,
         .shuffle = fit.shuffle,
+        .layers = fit.layers,
+        .dropout_at = fit.dropout_at,
         .protocol = "honest",
         .by = "aurc",
     };
@@ -45,6 +47,9 @@ static const ll_option table[] = {
     {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr", "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
     {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full", "order of an epoch: full, or block:ROWS"},
+    {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1", "dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last"},
+    {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "WHERE", "paper|own", 0, 0, false, false, "paper",
+     "where dropout acts in a network: before dense layers and after max-pooling, or at the network's own dropout layers"},
     {"protocol", 0, LL_OPTION_CHOICE, AT(protocol), "P", "honest|paper", 0, 0, false, false, "honest",
      "honest: validation rows choose, test rows report; paper: the test rows do both"},
     {"by", 0, LL_OPTION_CHOICE, AT(by), "RULE", "aurc|aurc-hq|auroc", 0, 0, false, false, "aurc",
@@ -165,7 +170,7 @@ static ll_status name_run(lli_run *run, ll_context *ctx) {
     return lli_text_take(&name, &run->name);
 }
 
-static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *options, const list *samples, const ll_dataset *train) {
+static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *options, const list *samples, const ll_dataset *train, bool network) {
     if (grid->count == grid->capacity) {
         int64_t capacity = LLI_MAX(16, 2 * grid->capacity);
         LLI_TRY(lli_memory_grow(ctx, &grid->runs, grid->capacity, capacity, sizeof *grid->runs));
@@ -181,7 +186,7 @@ static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *
     }
     ll_fit_options largest = *options;
     largest.samples = run->samples[run->trials - 1];
-    LLI_TRY(lli_fit_resolve(ctx, &run->options, &largest, train, false));
+    LLI_TRY(lli_fit_resolve(ctx, &run->options, &largest, train, network));
     run->samples[run->trials - 1] = run->options.samples; /* where the method's default was asked for */
     return name_run(run, ctx);
 }
@@ -200,7 +205,7 @@ static ll_status read_lists(lists *l, ll_context *ctx, const ll_search_options *
     return read_list(&l->dropout, ctx, "dropout", o->dropout, method, fit.dropout, 0);
 }
 
-static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const char *method, const ll_dataset *train) {
+static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const char *method, const ll_dataset *train, bool network) {
     lists *l;
     LLI_TRY(lli_memory_new(ctx, &l, 1, sizeof *l));
     ll_status status;
@@ -222,14 +227,16 @@ static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_opt
                     fit.lr_t0 = o->lr_t0;
                     fit.lr_power = o->lr_power;
                     fit.shuffle = o->shuffle;
-                    LLI_DO(add_run(grid, ctx, &fit, &l->samples, train));
+                    fit.layers = o->layers;
+                    fit.dropout_at = o->dropout_at;
+                    LLI_DO(add_run(grid, ctx, &fit, &l->samples, train, network));
                 }
 done:
     lli_memory_free(l);
     return status;
 }
 
-ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const ll_dataset *train) {
+ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const ll_dataset *train, bool network) {
     *grid = (lli_grid){0};
     bool seen[16] = {false};
     ll_status status = LL_OK;
@@ -241,7 +248,7 @@ ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options
             LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "--method lists %.*s; expected methods of point, sgd, sgld, bootstrap, dropout with commas between them",
                             length ? (int)LLI_MIN(length, 40) : 7, length ? p : "nothing"));
         if (!seen[m])
-            LLI_DO(add_method(grid, ctx, o, ll_method_get(m).name, train));
+            LLI_DO(add_method(grid, ctx, o, ll_method_get(m).name, train, network));
         seen[m] = true;
     }
 done:
@@ -257,4 +264,22 @@ void lli_grid_release(lli_grid *grid) {
     }
     lli_memory_free(grid->runs);
     *grid = (lli_grid){0};
+}
+
+/* ---- costs ---- */
+
+int64_t lli_run_steps(const lli_run *run, const ll_dataset *train, const lli_origin *origin) {
+    const lli_fit fit = {.options = run->options, .data = train, .origin = origin};
+    return lli_method_find(run->options.method)->steps(&fit);
+}
+
+int64_t lli_run_step_cost(const lli_run *run, const ll_dataset *train) {
+    return LLI_TRAIN_COST * LLI_MIN(run->options.batch_size, train->rows.N);
+}
+
+int64_t lli_run_cost(const lli_run *run, const ll_dataset *train, const lli_origin *origin, int64_t rows) {
+    int64_t members = 0;
+    for (int64_t t = 0; t < run->trials; t++)
+        members += run->samples[t];
+    return lli_run_steps(run, train, origin) * lli_run_step_cost(run, train) + members * rows;
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "data/select.h"
 #include "formats/file.h"
 #include "formats/number.h"
 #include "formats/safetensors.h"
@@ -339,5 +340,33 @@ ll_status ll_network_read(ll_network **out, ll_context *ctx, const char *path) {
 done:
     ll_network_free(n);
     ll_bundle_free(bundle);
+    return status;
+}
+
+ll_status lli_network_split(ll_dataset **kept, ll_dataset **held, ll_context *ctx, const ll_dataset *data, const ll_network *network) {
+    *kept = NULL;
+    if (held)
+        *held = NULL;
+    const char *hash = lli_provenance_get(&network->provenance, "features_sha256");
+    if (!network->holdout_count || !hash || strcmp(hash, data->features_hash) != 0)
+        return LL_OK;
+    int64_t *rows, n = 0, next = 0;
+    LLI_TRY(lli_memory_new(ctx, &rows, data->rows.N, sizeof *rows));
+    for (int64_t i = 0; i < data->rows.N; i++) {
+        bool out = next < network->holdout_count && network->holdout[next] == i;
+        next += out;
+        if (!out)
+            rows[n++] = i;
+    }
+    ll_status status;
+    LLI_DO(lli_dataset_select(kept, ctx, data, rows, n, NULL, 0));
+    if (held)
+        LLI_DO(lli_dataset_select(held, ctx, data, network->holdout, network->holdout_count, NULL, 0));
+done:
+    lli_memory_free(rows);
+    if (status != LL_OK) {
+        ll_dataset_free(*kept);
+        *kept = NULL;
+    }
     return status;
 }

@@ -85,7 +85,7 @@ done:
     return status;
 }
 
-ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by) {
+ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by, bool work) {
     *s = (lli_trial_store){.folder = folder};
     lli_text path;
     ll_status status;
@@ -98,6 +98,8 @@ ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *
     LLI_DO(lli_lock_new(&s->lock, ctx));
     LLI_DO(lli_folder_make(ctx, folder));
     LLI_DO(make_folder(ctx, folder, "best"));
+    if (work)
+        LLI_DO(make_folder(ctx, folder, "work"));
     LLI_DO(lli_journal_open(&s->journal, ctx, path.data));
     LLI_DO(ll_results_read(&s->results, ctx, folder));
     LLI_DO(settle_identity(ctx, s, identity));

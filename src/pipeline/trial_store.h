@@ -5,6 +5,7 @@
  *     runs.jsonl       one line per finished trial; locked while a search runs
  *     RUN/S100.json    the evaluations of a trial in full
  *     best/            predictions of each method's best trial so far, PROTOCOL-METHOD.npz
+ *     work/            members of a network's run while it is under way
  *     choice.json      what the last search chose, on which rows and by which rule
  *
  * A trial exists once its line does; everything else of it is written before. */
@@ -33,8 +34,9 @@ typedef struct lli_trial_points {
     const double *running;                     /* [S,3] over these points, or NULL */
 } lli_trial_points;
 
-/* Makes or opens the folder and locks it. `identity` is compared with, or becomes, store.json. */
-ll_status lli_trial_store_open(lli_trial_store *store, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by) LL_CHECK_RESULT;
+/* Makes or opens the folder and locks it. `identity` is compared with, or becomes, store.json. `work`: runs are fitted into files. */
+ll_status lli_trial_store_open(lli_trial_store *store, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by,
+                               bool work) LL_CHECK_RESULT;
 /* A finished trial, from any worker: its evaluations ([LL_SPLIT_COUNT], NULL if it diverged), the predictions if it is the best so far, its line. */
 ll_status lli_trial_store_add(ll_context *ctx, lli_trial_store *store, const ll_trial *trial, const ll_evaluation *evaluations,
                               const lli_trial_points points[LLI_PROTOCOLS], const lli_provenance *provenance) LL_CHECK_RESULT;

@@ -9,7 +9,7 @@ import images
 import samples
 from tap import case, check, main, run
 
-ORDER = ["train", "import", "encode", "fit", "predict", "evaluate", "threshold", "compare", "report", "inspect", "convert"]
+ORDER = ["train", "import", "encode", "fit", "predict", "evaluate", "threshold", "compare", "search", "reproduce", "report", "inspect", "convert"]
 
 
 def examples_of(page):

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+import images
 import samples
 from tap import COMMAND, case, cases_of, check, fails, main, run
 
@@ -327,6 +328,73 @@ def refused(more, word):
     samples.make()
     fails(USAGE, "search", *DATA, *more, "--store", "trials", words=[word])
     check(not pathlib.Path("trials").exists(), "a store was made")
+
+
+NETWORK = ("--network", "net.safetensors", "--data", "mnist", "--lr", "0.05", "--samples", "2,4", "--epochs", "2", "--dropout", "0.3", "--batch-size", "32")
+
+
+def check_by_hand(trial, fit, predict, rows):
+    """The trial's `rows` are what fit, predict and evaluate give."""
+    flags = ["--method", trial["method"]]
+    for flag, key in (("--samples", "samples"), ("--lr", "lr"), ("--batch-size", "batch_size"), ("--epochs", "epochs"), ("--dropout", "dropout")):
+        flags += [flag, trial[key]] if trial[key] is not None and not (trial["method"] == "point" and key == "samples") else []
+    run("fit", *fit, *flags, "-o", "hand.safetensors")
+    run("predict", "hand.safetensors", *predict, "-o", "hand.npz")
+    whole = json.loads(run("evaluate", "hand.npz", "--json")[0])
+    for key in ("n", "errors", "accuracy", "nll", "brier", "ece", "aurc"):
+        check(trial[rows][key] == whole[key], f"{trial['trial']}: {key} is {trial[rows][key]}, by hand {whole[key]}")
+
+
+@case
+def whole_networks():
+    """The methods on all layers: the same as by hand, the rows that training held out choose, a kill costs nothing."""
+    images.squares()
+    run("train", "--data", "mnist", "--net", "mlp:16,8", "--epochs", 3, "-o", "net.safetensors")
+    run("search", *NETWORK, "--store", "calm")
+    calm = shown(store="calm")
+    check(len(calm["trials"]) == 9 and calm["chosen_on"] == "val", [t["trial"] for t in calm["trials"]])
+    for trial in calm["trials"]:
+        check("all" not in trial, "test rows were split although rows were held out")
+        check_by_hand(trial, ("--network", "net.safetensors", "--data", "mnist"), ("--data", "mnist"), "test")
+    check(not os.listdir("calm/work"), "members were left behind")
+    dice = random.Random(9)
+    for _ in range(6):
+        process = subprocess.Popen([COMMAND, "search", *NETWORK, "--store", "storm"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(dice.uniform(0, 1))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    run("search", *NETWORK, "--store", "storm")
+    check(shown(store="storm") == calm, "the search ended elsewhere")
+    run("report", "calm", "-o", "r.html")
+    fails(USAGE, "search", *NETWORK, "--features", "x.npy", "--store", "s", words=["--network and features"])
+    fails(USAGE, "search", "--data", "mnist", *DATA, "--store", "s", words=["--data belongs to --network"])
+
+
+@case
+def deep_heads():
+    samples.make()
+    words = DATA[:4] + DATA[6:]
+    run("search", *words, "--layers", 2, "--lr", "0.05", "--samples", "2,4", "--epochs", "2", "--dropout", "0.3", "--store", "deep")
+    for trial in shown(store="deep")["trials"]:
+        check_by_hand(trial, (*words[:4], "--layers", 2), (*samples.PREDICT, "--labels", "test_labels.npy"), "all")
+    fails(USAGE, "search", *words, "--store", "deep", words=["another search"])
+
+
+@case
+def a_network_that_diverges():
+    """Of a run of a network that diverges, the trials that it could give are run by themselves."""
+    images.squares()
+    run("train", "--data", "mnist", "--net", "mlp:16,8", "--epochs", 1, "-o", "net.safetensors")
+    states = None
+    for lr in (1, 3, 10, 30, 100, 1000):
+        run("search", "--network", "net.safetensors", "--data", "mnist", "--method", "sgd", "--lr", lr, "--samples", "1,60", "--batch-size", 32, "--thin", 1,
+            "--store", f"s{lr}")
+        states = [t["status"] for t in sorted(shown(store=f"s{lr}")["trials"], key=lambda t: t["samples"])]
+        if states == ["ok", "diverged"]:
+            break
+    check(states == ["ok", "diverged"], states)
 
 
 @case

@@ -48,7 +48,7 @@ static void test_grid(void **state) {
     problem p = problem_new(ctx, 200, 4, 3);
     ll_search_options o = ll_search_options_default();
     lli_grid grid;
-    CHECK_OK(ctx, lli_grid_init(&grid, ctx, &o, p.data));
+    CHECK_OK(ctx, lli_grid_init(&grid, ctx, &o, p.data, false));
     assert_int_equal(grid.count, 1 + 5 + 5 + 5 + 15); /* the paper's: five lr, three p */
     int64_t trials = 0;
     for (int64_t i = 0; i < grid.count; i++)
@@ -61,7 +61,7 @@ static void test_grid(void **state) {
     o.batch_size = "200,16";
     o.epochs = "dropout:4";
     o.dropout = ".25";
-    CHECK_OK(ctx, lli_grid_init(&grid, ctx, &o, p.data));
+    CHECK_OK(ctx, lli_grid_init(&grid, ctx, &o, p.data, false));
     assert_int_equal(grid.count, 4 + 2);
     char name[80];
     CHECK_NEAR(grid.runs[0].options.lr, 1 / (1 + p.data->mean_square), 0);

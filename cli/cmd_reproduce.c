@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* lastlayer reproduce: an experiment of the paper, our numbers beside its. */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "inputs.h"
+#include "term.h"
+
+typedef struct reproduce_args {
+    ll_reproduce_options options;
+    int64_t threads;
+} reproduce_args;
+
+#define AT(member) offsetof(reproduce_args, member)
+
+static const ll_option run_table[] = {
+    {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
+     .help = "worker threads; the numbers do not depend on it"},
+};
+
+static void defaults(void *args) {
+    *(reproduce_args *)args = (reproduce_args){.options = ll_reproduce_options_default()};
+}
+
+static size_t groups(option_group out[GROUPS_MAX]) {
+    out[0] = (option_group){.title = "Experiment", .base = AT(options)};
+    out[0].table = ll_reproduce_options_table(&out[0].count);
+    out[1] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
+    return 2;
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    const reproduce_args *args = arguments;
+    char *text = NULL;
+    ll_status status = typed->operand ? LL_OK : complain(LL_ERR_USAGE, "no experiment is named (for example: lastlayer reproduce mnist)");
+    if (status == LL_OK)
+        status = ll_reproduce(&text, ctx, typed->operand, &args->options);
+    if (status == LL_OK) {
+        fputs(text, stdout);
+        term_note("the tables are in %s/%s: tables.md, tables.csv, tables.json", args->options.folder, typed->operand);
+    }
+    ll_text_free(text);
+    return status;
+}
+
+static const char *const examples[] = {
+    "lastlayer reproduce mnist --quick",
+    NULL,
+};
+
+const command cmd_reproduce = {
+    .name = "reproduce",
+    .summary = "an experiment of the paper from images to tables, our numbers beside its",
+    .usage = "mnist | fashion | cifar10 [--quick | --full] [--seeds LIST] [--data FOLDER] [--network FILE] [OPTIONS]\n"
+             "cifar100 --data FOLDER [OPTIONS]\n"
+             "imagenet | mnist | ... --features FILE [OPTIONS]",
+    .operand = "NAME",
+    .operand_help = "mnist, fashion, cifar10, cifar100 or imagenet",
+    .detail = "Trains the network of the paper, encodes its images, searches the paper's grids on the last layer (with --full also on all "
+              "layers), does the same on half of the classes for out-of-distribution detection, and writes the tables of the paper with our "
+              "numbers beside its, as Markdown, CSV and JSON. Each table comes twice: chosen on validation rows, and as the paper chose, on "
+              "the test rows. What the folder of results holds is not made again: after a kill the same command goes on.",
+    .examples = examples,
+    .args_size = sizeof(reproduce_args),
+    .defaults = defaults,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* An experiment of the paper under way, and the tables it ends in. */
+#ifndef LLI_PIPELINE_REPRODUCE_H
+#define LLI_PIPELINE_REPRODUCE_H
+
+#include "base/text.h"
+#include "pipeline/experiment.h"
+#include "report/reproduction.h"
+
+enum { LLI_TASK_SELECTIVE, LLI_TASK_OOD, LLI_TASKS };
+extern const char *const lli_tasks[LLI_TASKS]; /* "selective" "ood" */
+
+typedef struct lli_reproduce {
+    ll_reproduce_options options;
+    lli_experiment experiment;
+    uint64_t seeds[LLI_SEEDS_MAX];
+    int64_t seed_count;
+    int tasks;      /* 1, or both */
+    int64_t layers; /* 1..layers dense layers on features */
+    bool full;      /* also the whole network */
+    ll_images *images[LLI_TASKS];
+} lli_reproduce;
+
+/* "last", "full", "layers-2": the rows of a table, and the folder of their store. */
+const char *lli_scope_name(const lli_reproduce *r, int64_t layers, bool full);
+
+/* Reads the stores and writes FOLDER/NAME/tables.md, .csv, .json; *out = the Markdown. */
+ll_status lli_reproduce_tables(char **out, ll_context *ctx, const lli_reproduce *r) LL_CHECK_RESULT;
+
+#endif

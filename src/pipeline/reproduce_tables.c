@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* From the stores of an experiment to its tables. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/file.h"
+#include "metrics/selection.h"
+#include "pipeline/paper.h"
+#include "pipeline/reproduce.h"
+#include "pipeline/results.h"
+
+const char *const lli_tasks[LLI_TASKS] = {"selective", "ood"};
+
+enum { SCOPES_MAX = 4, ROWS_MAX = 80 };
+
+typedef struct tables {
+    const lli_reproduce *r;
+    ll_results *results[LLI_SEEDS_MAX][LLI_TASKS][SCOPES_MAX];
+    lli_reproduced_row rows[ROWS_MAX];
+    int64_t count;
+} tables;
+
+static int scope_count(const lli_reproduce *r) {
+    return (int)r->layers + r->full;
+}
+
+static bool is_full(const lli_reproduce *r, int scope) {
+    return scope >= r->layers;
+}
+
+const char *lli_scope_name(const lli_reproduce *r, int64_t layers, bool full) {
+    static const char *const names[] = {"layers-1", "layers-2", "layers-3"};
+    return full ? "full" : r->experiment.layers > 1 ? names[layers - 1] : "last";
+}
+
+static const char *scope_name(const lli_reproduce *r, int scope) {
+    return lli_scope_name(r, scope + 1, is_full(r, scope));
+}
+
+static ll_status read_results(ll_context *ctx, tables *t) {
+    const lli_reproduce *r = t->r;
+    for (int64_t seed = 0; seed < r->seed_count; seed++)
+        for (int task = 0; task < r->tasks; task++)
+            for (int scope = 0; scope < scope_count(r); scope++) {
+                lli_text path;
+                lli_text_init(&path, ctx);
+                lli_text_add(&path, "%s/%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, r->seeds[seed], lli_tasks[task], scope_name(r, scope));
+                ll_status status = path.status == LL_OK ? ll_results_read(&t->results[seed][task][scope], ctx, path.data) : path.status;
+                lli_text_release(&path);
+                LLI_TRY(status);
+            }
+    return LL_OK;
+}
+
+/* The scope whose point estimate the others are divided by: the last layer, on ImageNet two layers. */
+static int reference_scope(const lli_reproduce *r) {
+    return r->experiment.layers > 1 && r->layers > 1 ? 1 : 0;
+}
+
+static const ll_trial *chosen(const tables *t, int64_t seed, int task, int scope, const char *method, const char *protocol) {
+    const char *by = task == LLI_TASK_OOD && strcmp(protocol, "paper") == 0 ? "auroc" : "aurc";
+    const ll_results *results = t->results[seed][task][scope];
+    int64_t best = ll_results_best(results, method, protocol, by);
+    return best < 0 ? NULL : &results->trials[best];
+}
+
+/* Numbers are made here by the metrics room; rows that all diverged stay, without numbers. */
+static void add_row(tables *t, int task, int scope, const char *method, const char *protocol) {
+    const lli_reproduce *r = t->r;
+    lli_reproduced_row *row = &t->rows[t->count++];
+    const char *name = scope_name(r, scope);
+    ll_split split = strcmp(protocol, "paper") == 0 ? LL_SPLIT_ALL : LL_SPLIT_TEST;
+    *row = (lli_reproduced_row){.task = lli_tasks[task], .protocol = protocol, .scope = name, .method = method};
+    const ll_trial *point[LLI_SEEDS_MAX];
+    for (int64_t seed = 0; seed < r->seed_count; seed++) {
+        const ll_trial *trial = chosen(t, seed, task, scope, method, protocol);
+        point[row->seeds] = chosen(t, seed, task, reference_scope(r), "point", protocol);
+        if (trial)
+            row->trial[row->seeds++] = trial;
+    }
+    for (int m = 0; m < LLI_REPRODUCED_METRICS; m++) {
+        double values[LLI_SEEDS_MAX];
+        const char *key = lli_reproduced_metrics[m].key;
+        for (int64_t s = 0; s < row->seeds; s++)
+            values[s] = lli_selection_metric(key, &row->trial[s]->score[split], point[s] ? &point[s]->score[split] : NULL);
+        lli_selection_spread(&row->ours[m], &row->spread[m], values, row->seeds);
+        row->paper[m] = lli_paper_value(r->experiment.name, lli_tasks[task], name, method, key);
+    }
+}
+
+static void add_rows(tables *t, int task, const char *protocol) {
+    static const char *const methods[] = {"dropout", "bootstrap", "sgd", "sgld"};
+    const lli_reproduce *r = t->r;
+    bool by_layers = r->experiment.layers > 1;
+    for (int scope = 0; by_layers && scope < scope_count(r); scope++) { /* as the paper's table of ImageNet */
+        for (size_t m = 0; m < LLI_COUNT(methods); m++)
+            add_row(t, task, scope, methods[m], protocol);
+        add_row(t, task, scope, "point", protocol);
+    }
+    for (size_t m = 0; !by_layers && m < LLI_COUNT(methods); m++)
+        for (int scope = 0; scope < scope_count(r); scope++)
+            add_row(t, task, scope, methods[m], protocol);
+    if (!by_layers)
+        add_row(t, task, 0, "point", protocol);
+}
+
+static double seconds_of(const tables *t, bool full) {
+    double seconds = 0;
+    for (int64_t seed = 0; seed < t->r->seed_count; seed++)
+        for (int task = 0; task < t->r->tasks; task++)
+            for (int scope = 0; scope < scope_count(t->r); scope++)
+                for (int64_t i = 0; is_full(t->r, scope) == full && i < t->results[seed][task][scope]->count; i++)
+                    seconds += t->results[seed][task][scope]->trials[i].seconds;
+    return seconds;
+}
+
+static int64_t diverged(const tables *t, const char *method) {
+    int64_t count = 0;
+    for (int64_t seed = 0; seed < t->r->seed_count; seed++)
+        for (int task = 0; task < t->r->tasks; task++)
+            for (int scope = 0; scope < scope_count(t->r); scope++)
+                for (int64_t i = 0; i < t->results[seed][task][scope]->count; i++) {
+                    const ll_trial *trial = &t->results[seed][task][scope]->trials[i];
+                    count += trial->diverged && strcmp(trial->method, method) == 0;
+                }
+    return count;
+}
+
+static ll_status describe(lli_text *out, const tables *t) {
+    const lli_reproduce *r = t->r;
+    lli_text_add(out, "lastlayer %s (%s kernels), %s, seed%s", LL_VERSION, ll_isa(), r->options.quick ? "the short version (--quick), not for comparison with the paper" : "the paper's grids",
+                 r->seed_count > 1 ? "s" : "");
+    for (int64_t s = 0; s < r->seed_count; s++)
+        lli_text_add(out, "%s %" PRIu64, s ? "," : "", r->seeds[s]);
+    lli_text_add(out, ".\n");
+    if (r->options.features)
+        lli_text_add(out, "On given features: %s.\n", r->options.features);
+    else
+        lli_text_add(out, "Network: %s%s.\n", r->options.network ? r->options.network : r->experiment.net, r->options.network ? "" : ", trained here; a tenth of the training rows chooses");
+    lli_text_add(out, "Grid of the last layer: lr %s, S %s, epochs %s, p %s, batches of %s.\n", r->experiment.last.lr, r->experiment.last.samples, r->experiment.last.epochs,
+                 r->experiment.last.dropout, r->experiment.batch_size);
+    if (r->full)
+        lli_text_add(out, "Grid of the full network: lr %s, S %s, epochs %s, p %s.\n", r->experiment.full.lr, r->experiment.full.samples, r->experiment.full.epochs,
+                     r->experiment.full.dropout);
+    lli_text_add(out, "Seconds of workers in all trials: %.0f last layer", seconds_of(t, false));
+    if (r->full)
+        lli_text_add(out, ", %.0f full network", seconds_of(t, true));
+    lli_text_add(out, ". Trials that diverged:");
+    for (size_t m = 0; m < ll_method_count(); m++)
+        lli_text_add(out, "%s %s %" PRId64, m ? "," : "", ll_method_get(m).name, diverged(t, ll_method_get(m).name));
+    lli_text_add(out, ".\n/ sgd-pe divides by sgd-pe%s; ± is the standard deviation over seeds.", reference_scope(r) ? " of two layers" : "");
+    return out->status;
+}
+
+static ll_status write_form(char **kept, ll_context *ctx, const lli_reproduce *r, const lli_reproduction *made, const char *ending, ll_text_form form) {
+    lli_text text, path;
+    lli_outfile *file = NULL;
+    ll_status status;
+    lli_text_init(&text, ctx);
+    lli_text_init(&path, ctx);
+    lli_text_add(&path, "%s/%s/tables.%s", r->options.folder, r->experiment.name, ending);
+    LLI_DO(path.status);
+    LLI_DO(lli_reproduction_text(&text, made, form));
+    LLI_DO(lli_outfile_open(&file, NULL, ctx, path.data, ".tmp", LLI_OUTFILE_REPLACE));
+    LLI_DO(lli_outfile_write_at(ctx, file, 0, text.data, (size_t)text.length));
+    lli_outfile *ready = file;
+    file = NULL;
+    LLI_DO(lli_outfile_commit(ctx, ready));
+    if (kept)
+        LLI_DO(lli_text_take(&text, kept));
+done:
+    lli_outfile_abandon(file);
+    lli_text_release(&text);
+    lli_text_release(&path);
+    return status;
+}
+
+ll_status lli_reproduce_tables(char **out, ll_context *ctx, const lli_reproduce *r) {
+    tables *t;
+    lli_text about;
+    ll_status status;
+    lli_text_init(&about, ctx);
+    LLI_TRY(lli_memory_new(ctx, &t, 1, sizeof *t));
+    t->r = r;
+    LLI_DO(read_results(ctx, t));
+    for (int task = 0; task < r->tasks; task++) {
+        add_rows(t, task, "honest");
+        add_rows(t, task, "paper");
+    }
+    LLI_DO(describe(&about, t));
+    const lli_reproduction made = {r->experiment.name, about.data, r->seeds, r->seed_count, t->rows, t->count};
+    LLI_DO(write_form(NULL, ctx, r, &made, "csv", LL_TEXT_CSV));
+    LLI_DO(write_form(NULL, ctx, r, &made, "json", LL_TEXT_JSON));
+    LLI_DO(write_form(out, ctx, r, &made, "md", LL_TEXT_MARKDOWN));
+done:
+    for (int64_t seed = 0; seed < LLI_SEEDS_MAX; seed++)
+        for (int task = 0; task < LLI_TASKS; task++)
+            for (int scope = 0; scope < SCOPES_MAX; scope++)
+                ll_results_free(t->results[seed][task][scope]);
+    lli_text_release(&about);
+    lli_memory_free(t);
+    return status;
+}
