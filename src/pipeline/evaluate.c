@@ -49,7 +49,7 @@ ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char 
     LLI_DO(ll_array_read(&held[0], &x, ctx, outputs, output_names));
     if (labels)
         LLI_DO(ll_array_read(&held[1], &y, ctx, labels, label_names));
-    LLI_DO(ll_predictions_new(out, ctx, x, logits, labels ? &y : NULL));
+    LLI_DO(lli_predictions_new(out, ctx, outputs, x, logits, labels, labels ? &y : NULL));
 done:
     ll_bundle_free(held[0]);
     ll_bundle_free(held[1]);

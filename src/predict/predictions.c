@@ -55,19 +55,28 @@ ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const ch
     return LL_OK;
 }
 
-/* One member's row of outputs, checked. */
-static ll_status check_row(ll_context *ctx, const double *row, int64_t K, bool logits, int64_t member, int64_t i) {
+/* What a classifier put out: [N,K], or [S,N,K] for members. */
+typedef struct outputs {
+    const char *name; /* in sentences: its file */
+    ll_array array;
+    int64_t S, N, K;
+    bool logits; /* else probabilities */
+} outputs;
+
+/* Row i of one member, checked. */
+static ll_status check_row(ll_context *ctx, const outputs *o, const double *row, int64_t member, int64_t i) {
     double sum = 0, least = 0;
-    for (int64_t k = 0; k < K; k++) {
+    for (int64_t k = 0; k < o->K; k++) {
         if (!isfinite(row[k]))
-            return lli_fail(ctx, LL_ERR_DATA, "the outputs hold %s at row %" PRId64 ", class %" PRId64 "; every value must be finite",
-                            isnan(row[k]) ? "NaN" : "an infinite value", i, k);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: member %" PRId64 " holds %s at row %" PRId64 ", class %" PRId64 "; every value must be finite", o->name,
+                            member, isnan(row[k]) ? "NaN" : "an infinite value", i, k);
         sum += row[k];
         least = fmin(least, row[k]);
     }
-    if (!logits && (least < 0 || fabs(sum - 1) > 1e-3))
-        return lli_fail(ctx, LL_ERR_DATA, "row %" PRId64 " of member %" PRId64 " %s %g, so these are not probabilities; if they are logits, use --logits", i, member,
-                        least < 0 ? "holds" : "sums to", least < 0 ? least : sum);
+    if (!o->logits && (least < 0 || fabs(sum - 1) > 1e-3))
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "%s: row %" PRId64 " of member %" PRId64 " %s %g, so these are not probabilities; if they are logits, use --logits", o->name, i,
+                        member, least < 0 ? "holds" : "sums to", least < 0 ? least : sum);
     return LL_OK;
 }
 
@@ -105,31 +114,28 @@ static void row_of_logits(double *r, int64_t *top, double *entropy, const double
     *entropy = h;
 }
 
-typedef struct shape {
-    int64_t S, N, K;
-} shape;
-
-static ll_status shape_of(ll_context *ctx, shape *out, const ll_array *outputs) {
+static ll_status outputs_init(ll_context *ctx, outputs *o, const char *name, ll_array array, bool logits) {
     char text[LLI_ARRAY_TEXT];
-    bool members = outputs->rank == 3;
-    if (outputs->rank != 2 && !members)
-        return lli_fail(ctx, LL_ERR_DATA, "the outputs are %s; expected [N,K], or [S,N,K] for members", lli_array_text(text, outputs));
-    *out = (shape){members ? outputs->shape[0] : 1, outputs->shape[members], outputs->shape[members + 1]};
-    if (!lli_array_is_real(outputs->dtype))
-        return lli_fail(ctx, LL_ERR_DATA, "the outputs are %s; expected real numbers", lli_array_text(text, outputs));
-    if (out->S < 1 || out->N < 1 || out->K < 2)
-        return lli_fail(ctx, LL_ERR_DATA, "the outputs are %s; expected at least one row and two classes", lli_array_text(text, outputs));
+    bool members = array.rank == 3;
+    lli_array_text(text, &array);
+    if (array.rank != 2 && !members)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected [N,K], or [S,N,K] for members", name, text);
+    *o = (outputs){name, array, members ? array.shape[0] : 1, array.shape[members], array.shape[members + 1], logits};
+    if (!lli_array_is_real(array.dtype))
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected real numbers", name, text);
+    if (o->S < 1 || o->N < 1 || o->K < 2)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected at least one row and two classes", name, text);
     return LL_OK;
 }
 
-static ll_status run_row(ll_context *ctx, ll_prediction *out, lli_moments *m, double *row, double *r, const ll_array *outputs, shape sh, bool logits, int64_t i) {
+static ll_status run_row(ll_context *ctx, ll_prediction *out, lli_moments *m, double *row, double *r, const outputs *o, int64_t i) {
     lli_moments_clear(m);
-    for (int64_t s = 0; s < sh.S; s++) {
+    for (int64_t s = 0; s < o->S; s++) {
         int64_t top;
         double entropy;
-        lli_array_to_f64(row, outputs, (s * sh.N + i) * sh.K, sh.K);
-        LLI_TRY(check_row(ctx, row, sh.K, logits, s, i));
-        (logits ? row_of_logits : row_of_probs)(r, &top, &entropy, row, sh.K);
+        lli_array_to_f64(row, &o->array, (s * o->N + i) * o->K, o->K);
+        LLI_TRY(check_row(ctx, o, row, s, i));
+        (o->logits ? row_of_logits : row_of_probs)(r, &top, &entropy, row, o->K);
         lli_moments_add(m, r, top, entropy);
     }
     lli_verdict verdict = lli_moments_verdict(m);
@@ -137,35 +143,35 @@ static ll_status run_row(ll_context *ctx, ll_prediction *out, lli_moments *m, do
     return LL_OK;
 }
 
-static ll_status fill(ll_context *ctx, ll_predictions *p, const ll_array *outputs, shape sh, bool logits) {
+static ll_status fill(ll_context *ctx, ll_predictions *p, const outputs *o) {
     lli_moments m = {0};
     double *row = NULL, *r = NULL;
     ll_status status;
-    LLI_DO(lli_moments_init(ctx, &m, sh.K, logits));
-    LLI_DO(lli_memory_new(ctx, &row, sh.K, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &r, sh.K, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &p->vote, sh.N, sizeof(int32_t)));
-    LLI_DO(lli_memory_new(ctx, &p->probs, sh.N * sh.K, sizeof(double)));
-    if (logits)
-        LLI_DO(lli_memory_new(ctx, &p->sr_tail, sh.N, sizeof(double)));
+    LLI_DO(lli_moments_init(ctx, &m, o->K, o->logits));
+    LLI_DO(lli_memory_new(ctx, &row, o->K, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &r, o->K, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &p->vote, o->N, sizeof(int32_t)));
+    LLI_DO(lli_memory_new(ctx, &p->probs, o->N * o->K, sizeof(double)));
+    if (o->logits)
+        LLI_DO(lli_memory_new(ctx, &p->sr_tail, o->N, sizeof(double)));
     ll_prediction out = {.label = p->label, .vote = p->vote, .sr_tail = p->sr_tail};
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-        if (sh.S == 1 && ll_confidence_needs_members((ll_confidence)c))
+        if (o->S == 1 && ll_confidence_needs_members((ll_confidence)c))
             continue;
-        LLI_DO(lli_memory_new(ctx, &p->confidence[c], sh.N, sizeof(double)));
+        LLI_DO(lli_memory_new(ctx, &p->confidence[c], o->N, sizeof(double)));
         out.confidence[c] = p->confidence[c];
         p->view.confidence[c] = p->confidence[c];
     }
-    for (int64_t i = 0; i < sh.N; i++) {
+    for (int64_t i = 0; i < o->N; i++) {
         LLI_DO(lli_cancel_check(ctx));
-        LLI_DO(run_row(ctx, &out, &m, row, r, outputs, sh, logits, i));
-        for (int64_t k = 0; k < sh.K; k++)
-            p->probs[i * sh.K + k] = lli_moments_mean(&m, k);
-        lli_progress(ctx, "reading outputs", (double)(i + 1), (double)sh.N);
+        LLI_DO(run_row(ctx, &out, &m, row, r, o, i));
+        for (int64_t k = 0; k < o->K; k++)
+            p->probs[i * o->K + k] = lli_moments_mean(&m, k);
+        lli_progress(ctx, "reading outputs", (double)(i + 1), (double)o->N);
     }
     p->view.vote = p->vote;
     p->view.sr_tail = p->sr_tail;
-    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){sh.N, sh.K});
+    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){o->N, o->K});
 done:
     lli_moments_release(&m);
     lli_memory_free(row);
@@ -173,16 +179,21 @@ done:
     return status;
 }
 
-ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits, const ll_array *labels) {
+ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array array, bool logits, const ll_array *labels) {
+    return lli_predictions_new(out, ctx, "the array", array, logits, "labels", labels);
+}
+
+ll_status lli_predictions_new(ll_predictions **out, ll_context *ctx, const char *name, ll_array array, bool logits, const char *labels_name,
+                              const ll_array *labels) {
     *out = NULL;
-    shape sh = {0, 0, 0};
-    LLI_TRY(shape_of(ctx, &sh, &outputs));
+    outputs o;
+    LLI_TRY(outputs_init(ctx, &o, name, array, logits));
     ll_predictions *p = NULL;
     ll_status status;
-    LLI_DO(lli_predictions_alloc(&p, ctx, sh.N, sh.K));
+    LLI_DO(lli_predictions_alloc(&p, ctx, o.N, o.K));
     if (labels)
-        LLI_DO(lli_predictions_set_truth(ctx, p, "labels", *labels));
-    LLI_DO(fill(ctx, p, &outputs, sh, logits));
+        LLI_DO(lli_predictions_set_truth(ctx, p, labels_name, *labels));
+    LLI_DO(fill(ctx, p, &o));
     *out = p;
     p = NULL;
 done:

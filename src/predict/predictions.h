@@ -17,6 +17,9 @@ struct ll_predictions {
 };
 
 ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, int64_t n, int64_t K) LL_CHECK_RESULT;
+/* ll_predictions_new with the names of the two arrays in its sentences. */
+ll_status lli_predictions_new(ll_predictions **out, ll_context *ctx, const char *name, ll_array array, bool logits, const char *labels_name,
+                              const ll_array *labels) LL_CHECK_RESULT;
 /* From the arrays of a predictions file whose names begin with `prefix`; takes the bundle over on success. */
 ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path, const char *prefix) LL_CHECK_RESULT;
 /* The place of PREFIXname in the bundle, or -1. */
