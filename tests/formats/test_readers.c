@@ -238,6 +238,8 @@ static void test_csv_text(void **state) {
         {"1,2\n3,4,5\n", "line 2 has 3 columns where the first has 2"},
         {"1,2\n\n3,4\n", "line 2 is empty"},
         {"1,2\n3,\n", "line 2, column 2: \"\" is not a number"},
+        {"1,,2\n3,4,5\n", "line 1, column 2: \"\" is not a number"},
+        {",0,1\n3,4,5\n", "line 1, column 1: \"\" is not a number"},
         {"1\n0x10\n", "\"0x10\" is not a number"},
         {"1\n1e\n", "\"1e\" is not a number"},
         {"1\n1 2\n", "\"1 2\" is not a number"},
