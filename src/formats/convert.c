@@ -25,13 +25,12 @@ static bool is_plain(const change *c) {
     return c->type == c->from.dtype && c->divide == 1;
 }
 
-/* x lies in the range of the integer type, its fraction dropped. */
-static bool in_range(double x, ll_dtype type) {
+/* x is a whole number in the range of the integer type. */
+static bool is_held(double x, ll_dtype type) {
     int bits = 8 * (int)ll_dtype_size(type);
     bool is_signed = type == LL_DTYPE_I8 || type == LL_DTYPE_I16 || type == LL_DTYPE_I32 || type == LL_DTYPE_I64;
     double top = ldexp(1, is_signed ? bits - 1 : bits), bottom = is_signed ? -top : 0;
-    x = trunc(x);
-    return type == LL_DTYPE_BOOL ? !isnan(x) : x >= bottom && x < top;
+    return x == trunc(x) && (type == LL_DTYPE_BOOL || (x >= bottom && x < top));
 }
 
 static void store_integer(void *out, ll_dtype type, int64_t i, int64_t x) {
@@ -45,7 +44,7 @@ static void store_integer(void *out, ll_dtype type, int64_t i, int64_t x) {
 static bool convert_integer(void *out, const change *c, int64_t i, int64_t from) {
     bool fits;
     int64_t x = lli_array_integer(&c->from, from, &fits);
-    if (!fits || (c->type == LL_DTYPE_U64 ? x < 0 : c->type != LL_DTYPE_I64 && !in_range((double)x, c->type)))
+    if (!fits || (c->type == LL_DTYPE_U64 ? x < 0 : c->type != LL_DTYPE_I64 && !is_held((double)x, c->type)))
         return false;
     store_integer(out, c->type, i, x);
     return true;
@@ -53,7 +52,7 @@ static bool convert_integer(void *out, const change *c, int64_t i, int64_t from)
 
 static bool convert_real(void *out, const change *c, int64_t i, int64_t from) {
     double x = lli_array_real(&c->from, from) / c->divide;
-    if (lli_array_is_integer(c->type) && !in_range(x, c->type))
+    if (lli_array_is_integer(c->type) && !is_held(x, c->type))
         return false;
     lli_array_store(out, c->type, i, x);
     ll_array stored = ll_array_view(out, c->type, 0, NULL);
@@ -64,8 +63,9 @@ static ll_status convert_run(void *out, ll_context *ctx, const change *c, int64_
     bool whole = lli_array_is_integer(c->type) && lli_array_is_integer(c->from.dtype) && c->divide == 1;
     for (int64_t i = 0; i < count; i++)
         if (!(whole ? convert_integer : convert_real)(out, c, i, first + i))
-            return lli_fail(ctx, LL_ERR_DATA, "element %" PRId64 " of \"%s\" is %g, which does not fit %s", first + i, c->name,
-                            lli_array_real(&c->from, first + i) / c->divide, ll_dtype_name(c->type));
+            return lli_fail(ctx, LL_ERR_DATA, "element %" PRId64 " of \"%s\" is %g, which does not fit %s%s", first + i, c->name,
+                            lli_array_real(&c->from, first + i) / c->divide, ll_dtype_name(c->type),
+                            lli_array_is_integer(c->type) ? "; expected a whole number in its range" : "");
     return LL_OK;
 }
 

@@ -88,6 +88,17 @@ def convert_options():
     check(np.allclose(b, a.reshape(2, 12) / 255, rtol=1e-6), "not divided by 255")
 
 
+@case
+def convert_to_integers():
+    np.save("whole.npy", np.array([-3.0, 0.0, 7.0]))
+    run("convert", "whole.npy", "--dtype", "i64", "-o", "i.npy")
+    check(np.array_equal(np.load("i.npy"), [-3, 0, 7]), np.load("i.npy"))
+    for value in [0.5, -0.25, np.nan, 1e30]:
+        np.save("a.npy", np.array([1.0, 2.0, value]))
+        for dtype in ["i64", "u8", "bool"] if value < 1 else ["i64"]:
+            fails(5, "convert", "a.npy", "--dtype", dtype, "-o", "i.npy", words=["element 2", f"does not fit {dtype}", "whole number"])
+
+
 @cases_of([
     ("missing", lambda: None, 3, "a.npy"),
     ("empty", lambda: open("a.npy", "wb").close(), 3, "a.npy"),
