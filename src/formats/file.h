@@ -35,13 +35,13 @@ bool lli_file_exists(const char *path);
 void lli_file_remove(const char *path); /* if it is there */
 bool lli_file_is_folder(const char *path);
 
-/* The work file is TARGET + suffix, in the folder of what TARGET resolves to through symbolic links; a lock on it refuses a second
- * writer. A target that exists and is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and
+/* The work file lies in the folder of what TARGET resolves to through symbolic links. One that is kept for later is TARGET + suffix, and a
+ * lock on it refuses a second writer; another has no name, or one that nobody has, and the last of several writers wins. A target that exists and is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and
  * commit copies its bytes. Every failure here is LL_ERR_WRITE and names the target. */
 typedef struct lli_outfile lli_outfile;
 
 typedef enum lli_outfile_mode {
-    LLI_OUTFILE_REPLACE, /* a work file left by a crash is overwritten; abandon removes it */
+    LLI_OUTFILE_REPLACE, /* a new work file; abandon removes it */
     LLI_OUTFILE_NEW,     /* a work file that holds something is refused, so that nothing is lost; abandon keeps it */
     LLI_OUTFILE_RESUME   /* a work file that exists is opened as it is; abandon keeps it */
 } lli_outfile_mode;

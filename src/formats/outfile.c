@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing a file so that its target is either the old one or the whole new one, whatever happens in between. Knows nothing of what the
  * bytes mean. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,7 +17,7 @@
 
 struct lli_outfile {
     char *target; /* with its symbolic links followed */
-    char *work;   /* NULL when the work file is nameless */
+    char *work;   /* NULL while the work file is nameless */
     int fd;       /* of the work file */
     int device;   /* where commit copies to, -1 for a regular target */
     bool keep;
@@ -60,7 +61,7 @@ static bool same_inode(int fd, const char *path) {
     return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-static ll_status open_nameless(lli_outfile *file, ll_context *ctx) {
+static ll_status open_device(lli_outfile *file, ll_context *ctx) {
     file->device = open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     if (file->device < 0)
         return fail_write(ctx, file->target, "cannot be opened for writing");
@@ -84,6 +85,54 @@ static bool lock(int fd) {
         locked = flock(fd, LOCK_EX | LOCK_NB);
     while (locked != 0 && errno == EINTR);
     return locked == 0 || errno != EWOULDBLOCK;
+}
+
+/* TARGET.PID-n + suffix: for a file that must have a name, one that is nobody's. Sets file->work. */
+static ll_status name_work(lli_outfile *file, ll_context *ctx, const char *suffix, int n) {
+    lli_memory_free(file->work);
+    size_t size = strlen(file->target) + strlen(suffix) + 32;
+    LLI_TRY(lli_memory_new(ctx, &file->work, (int64_t)size, 1));
+    snprintf(file->work, size, "%s.%ld-%d%s", file->target, (long)getpid(), n, suffix);
+    return LL_OK;
+}
+
+static ll_status open_new(lli_outfile *file, ll_context *ctx, const char *suffix) {
+    for (int n = 0; file->fd < 0; n++) {
+        LLI_TRY(name_work(file, ctx, suffix, n));
+        file->fd = open(file->work, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (file->fd < 0 && errno != EEXIST)
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: the work file %s cannot be made: %s", file->target, file->work, strerror(errno));
+    }
+    return LL_OK;
+}
+
+/* A file in the folder of the target that has no name before it is whole, so that whatever ends the process leaves nothing. Where the
+ * system knows no such files, one with a name of its own. */
+static ll_status open_unnamed(lli_outfile *file, ll_context *ctx, const char *suffix) {
+    char *folder;
+    LLI_TRY(beside(&folder, ctx, file->target, "."));
+    file->fd = access("/proc/self/fd", X_OK) == 0 ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
+    bool there = access(folder, F_OK) == 0;
+    lli_memory_free(folder);
+    if (!there)
+        return lli_fail(ctx, LL_ERR_WRITE, "%s: cannot be written: its folder does not exist", file->target);
+    return file->fd >= 0 ? LL_OK : open_new(file, ctx, suffix);
+}
+
+/* Gives a file without a name one, for the rename. */
+static ll_status link_work(ll_context *ctx, lli_outfile *file) {
+    char from[32];
+    snprintf(from, sizeof from, "/proc/self/fd/%d", file->fd);
+    for (int n = 0;; n++) {
+        LLI_TRY(name_work(file, ctx, ".tmp", n));
+        if (linkat(AT_FDCWD, from, AT_FDCWD, file->work, AT_SYMLINK_FOLLOW) == 0)
+            return LL_OK;
+        if (errno != EEXIST) {
+            lli_memory_free(file->work);
+            file->work = NULL;
+            return fail_write(ctx, file->target, "cannot be put in its place");
+        }
+    }
 }
 
 /* Opens and locks TARGET + suffix. Whoever held the lock before may have renamed or removed the file that was just opened: then the
@@ -157,12 +206,12 @@ ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, cons
     if (exists && (strange || !S_ISREG(st.st_mode))) {
         lli_memory_free(file->target);
         LLI_DO(lli_memory_text(ctx, &file->target, target));
-        LLI_DO(open_nameless(file, ctx));
+        LLI_DO(open_device(file, ctx));
     } else if (exists && access(file->target, W_OK) != 0) {
         status = fail_write(ctx, file->target, "cannot be replaced");
         goto done;
     } else {
-        LLI_DO(open_beside(file, ctx, suffix));
+        LLI_DO((mode == LLI_OUTFILE_REPLACE ? open_unnamed : open_beside)(file, ctx, suffix));
         LLI_DO(settle(file, found, ctx, mode, exists ? &st : NULL));
     }
     *out = file;
@@ -263,11 +312,13 @@ static ll_status replace_target(ll_context *ctx, lli_outfile *file) {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     lli_memory_free(folder);
     ll_status status = LL_OK;
-    if (!flush(file->fd)) {
+    if (!flush(file->fd))
         status = fail_write(ctx, file->target, "cannot be flushed to disk");
-    } else if (rename(file->work, file->target) != 0) {
+    else if (!file->work)
+        status = link_work(ctx, file);
+    if (status == LL_OK && rename(file->work, file->target) != 0)
         status = fail_write(ctx, file->target, "cannot be replaced");
-    } else {
+    if (status == LL_OK) {
         lli_memory_free(file->work);
         file->work = NULL; /* nothing is left to remove */
     }

@@ -21,31 +21,54 @@ static void expect_content(const char *path, const char *text) {
     free(bytes);
 }
 
-static void test_replace(void **state) {
-    (void)state;
+/* Without /proc a file cannot get its name late: then it has one from the start. */
+int __wrap_access(const char *path, int mode);
+int __real_access(const char *path, int mode);
+
+static bool no_proc;
+
+int __wrap_access(const char *path, int mode) {
+    return no_proc && strcmp(path, "/proc/self/fd") == 0 ? -1 : __real_access(path, mode);
+}
+
+static void check_replace(void) {
     ll_context *ctx = check_context(1);
     lli_outfile *file;
     const char *path = sample_temporary("out"), *work = sample_temporary("out.tmp");
     sample_write(path, "old", 3);
     assert_int_equal(chmod(path, 0640), 0);
-    sample_write(work, "left by a crash", 15);
+    sample_write(work, "somebody's own", 14);
     CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 3, "def", 3));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 0, "abc", 3));
+    char name[300];
+    snprintf(name, sizeof name, "%s.%d-0.tmp", path, (int)getpid());
+    assert_int_equal(exists(name), no_proc);
     expect_content(path, "old");
     CHECK_OK(ctx, lli_outfile_commit(ctx, file));
+    assert_false(exists(name));
     expect_content(path, "abcdef");
-    assert_false(exists(work));
+    expect_content(work, "somebody's own");
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
     CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 0, "xyz", 3));
     lli_outfile_abandon(file);
+    assert_false(exists(name));
     expect_content(path, "abcdef");
-    assert_false(exists(work));
+    expect_content(work, "somebody's own");
     unlink(path);
+    unlink(work);
     ll_context_free(ctx);
+}
+
+static void test_replace(void **state) {
+    (void)state;
+    check_replace();
+    no_proc = true;
+    check_replace();
+    no_proc = false;
 }
 
 static void test_resume(void **state) {
@@ -91,14 +114,33 @@ static void test_lock(void **state) {
     ll_context *ctx = check_context(1);
     lli_outfile *first, *second;
     const char *path = sample_temporary("busy");
-    CHECK_OK(ctx, lli_outfile_open(&first, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&first, NULL, ctx, path, ".partial", LLI_OUTFILE_RESUME));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, first, 0, "one", 3));
     CHECK_FAILS(ctx, LL_ERR_WRITE, "another process is writing it",
-                lli_outfile_open(&second, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+                lli_outfile_open(&second, NULL, ctx, path, ".partial", LLI_OUTFILE_RESUME));
     CHECK_OK(ctx, lli_outfile_commit(ctx, first));
     expect_content(path, "one");
-    CHECK_OK(ctx, lli_outfile_open(&second, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&second, NULL, ctx, path, ".partial", LLI_OUTFILE_RESUME));
+    lli_outfile_keep(second, false);
     lli_outfile_abandon(second);
+    unlink(path);
+    ll_context_free(ctx);
+}
+
+/* Two that replace the same file do not see each other: it is the whole of either. */
+static void test_two_writers(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    lli_outfile *first, *second;
+    const char *path = sample_temporary("twice");
+    CHECK_OK(ctx, lli_outfile_open(&first, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&second, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_write_at(ctx, first, 0, "first", 5));
+    CHECK_OK(ctx, lli_outfile_write_at(ctx, second, 0, "second", 6));
+    CHECK_OK(ctx, lli_outfile_commit(ctx, second));
+    expect_content(path, "second");
+    CHECK_OK(ctx, lli_outfile_commit(ctx, first));
+    expect_content(path, "first");
     unlink(path);
     ll_context_free(ctx);
 }
@@ -198,9 +240,10 @@ static void test_impossible_targets(void **state) {
     CHECK_FAILS(ctx, LL_ERR_WRITE, "is a folder", write_new(ctx, sample_temporary("")));
     CHECK_FAILS(ctx, LL_ERR_WRITE, "folder does not exist", write_new(ctx, sample_temporary("none/out")));
     CHECK_FAILS(ctx, LL_ERR_WRITE, "empty", write_new(ctx, ""));
-    const char *path = sample_temporary("blocked"), *work = sample_temporary("blocked.tmp");
+    const char *path = sample_temporary("blocked"), *work = sample_temporary("blocked.partial");
     assert_int_equal(mkdir(work, 0700), 0);
-    CHECK_FAILS(ctx, LL_ERR_WRITE, "blocked.tmp", write_new(ctx, path));
+    lli_outfile *file;
+    CHECK_FAILS(ctx, LL_ERR_WRITE, "blocked.partial", lli_outfile_open(&file, NULL, ctx, path, ".partial", LLI_OUTFILE_NEW));
     rmdir(work);
     ll_context_free(ctx);
 }
@@ -282,7 +325,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_lock), cmocka_unit_test(test_two_writers),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_pipe),
