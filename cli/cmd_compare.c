@@ -12,7 +12,8 @@
 
 typedef struct compare_args {
     training_args training;
-    const char *test_features, *test_labels;
+    network_args network;
+    const char *test_features, *test_labels, *out_data;
     ll_compare_options options;
     int64_t threads;
     bool json, markdown;
@@ -25,6 +26,8 @@ static const ll_option test_table[] = {
     {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE",
      .help = "features the training has not seen: FILE or FILE:NAME; may be left out when --features is a file of lastlayer encode"},
     {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
+    {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA", .standard = "test images of classes the network does not know",
+     .help = "with --data: other images, as out-of-distribution points"},
     {.name = "risk", .type = LL_OPTION_REAL, .offset = AT(options.risk), .arg = "R", .min = 0, .max = 1, .standard = "0.01",
      .help = "the share of errors allowed by the suggested threshold"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
@@ -43,14 +46,19 @@ static void defaults(void *args) {
 
 static size_t groups(option_group out[GROUPS_MAX]) {
     out[0] = (option_group){.title = "Training data", .table = training_table, .count = training_count, .base = AT(training)};
-    out[1] = (option_group){.title = "Test and output", .table = test_table, .count = COUNT(test_table)};
-    out[2] = (option_group){.title = "Method", .base = AT(options.fit), .without = "method"};
-    out[2].table = ll_fit_options_table(&out[2].count);
-    return 3;
+    out[1] = (option_group){.title = "Whole network", .table = network_table, .count = network_count, .base = AT(network)};
+    out[2] = (option_group){.title = "Test and output", .table = test_table, .count = COUNT(test_table)};
+    out[3] = (option_group){.title = "Method", .base = AT(options.fit), .without = "method"};
+    out[3].table = ll_fit_options_table(&out[3].count);
+    return 4;
 }
 
-static ll_status check(const compare_args *args) {
-    ll_status status = inputs_require("--features", args->training.features, EXAMPLE);
+static ll_status check(const compare_args *args, const parsed *typed) {
+    ll_status status = network_check(&args->network, &cmd_compare, typed);
+    if (status == LL_OK && args->out_data && !args->network.data)
+        status = complain(LL_ERR_USAGE, "--out-data belongs to --data, which is missing");
+    if (status == LL_OK && !args->network.network)
+        status = inputs_require("--features", args->training.features, EXAMPLE);
     if (status == LL_OK && args->json && args->markdown)
         status = complain(LL_ERR_USAGE, "--json and --markdown exclude each other");
     if (status == LL_OK && args->options.members && !args->options.predictions)
@@ -89,24 +97,49 @@ static ll_status read_test(ll_dataset **test, ll_dataset **out, ll_context *ctx,
     return status;
 }
 
-static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
-    (void)typed;
-    const compare_args *args = arguments;
+static ll_status compare_features(ll_compare_row *rows, ll_context *ctx, const compare_args *args) {
     ll_dataset *train = NULL, *test = NULL, *out = NULL;
-    ll_compare_options options = args->options;
     ll_head *head = NULL;
-    ll_compare_row *rows = NULL;
-    char *text = NULL;
-    ll_status status = check(args);
-    if (status == LL_OK)
-        status = training_read(&train, &head, &options.fit, ctx, &args->training);
+    ll_compare_options options = args->options;
+    ll_status status = training_read(&train, &head, &options.fit, ctx, &args->training);
     if (status == LL_OK)
         status = read_test(&test, &out, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
     options.out = out;
+    if (status == LL_OK)
+        status = ll_compare(rows, ctx, train, test, head, &options);
+    ll_head_free(head);
+    ll_dataset_free(test);
+    ll_dataset_free(out);
+    ll_dataset_free(train);
+    return status;
+}
+
+static ll_status compare_network(ll_compare_row *rows, ll_context *ctx, const compare_args *args) {
+    ll_network *network;
+    ll_images *images;
+    ll_compare_options options = args->options;
+    ll_status status = network_read(&network, &images, ctx, &args->network, args->out_data);
+    const ll_dataset *test = status == LL_OK ? ll_images_dataset(images, LL_IMAGES_TEST) : NULL;
+    if (status == LL_OK && !test)
+        status = complain(LL_ERR_DATA, "%s has no test images", args->network.data);
+    if (status == LL_OK) {
+        options.out = ll_images_dataset(images, LL_IMAGES_OUT);
+        status = ll_compare_network(rows, ctx, ll_images_dataset(images, LL_IMAGES_TRAIN), test, network, &options);
+    }
+    ll_images_free(images);
+    ll_network_free(network);
+    return status;
+}
+
+static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
+    const compare_args *args = arguments;
+    ll_compare_row *rows = NULL;
+    char *text = NULL;
+    ll_status status = check(args, typed);
     if (status == LL_OK && !(rows = calloc(ll_method_count(), sizeof *rows)))
         status = complain(LL_ERR_MEMORY, "memory ran out");
     if (status == LL_OK)
-        status = ll_compare(rows, ctx, train, test, head, &options);
+        status = (args->network.network ? compare_network : compare_features)(rows, ctx, args);
     if (status == LL_OK)
         status = ll_compare_text(&text, ctx, rows, &args->options,
                                  args->json ? LL_TEXT_JSON : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN);
@@ -114,10 +147,6 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         fputs(text, stdout);
     ll_text_free(text);
     free(rows);
-    ll_head_free(head);
-    ll_dataset_free(test);
-    ll_dataset_free(out);
-    ll_dataset_free(train);
     return status;
 }
 
@@ -127,13 +156,15 @@ static const char *const examples[] = {
     "--head head.npz --samples 20 --markdown",
     "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
     "--samples 10 --predictions predictions",
+    "lastlayer compare --network net.safetensors --data mnist --samples 2 --epochs 2",
     NULL,
 };
 
 const command cmd_compare = {
     .name = "compare",
     .summary = "all methods with defaults, one table, a suggested threshold",
-    .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--head FILE] [OPTIONS]",
+    .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--head FILE] [--layers L] [OPTIONS]\n"
+             "--network FILE --data DATA [--out-data DATA] [OPTIONS]",
     .detail = "Fits every method on the training data, evaluates each on the test data, and suggests a threshold for the allowed risk. "
               "Options of the methods hold for each method that uses them.",
     .examples = examples,

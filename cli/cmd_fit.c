@@ -11,19 +11,12 @@
 
 typedef struct fit_args {
     training_args training;
-    const char *network, *data;
+    network_args network;
     ll_fit_options options;
     const char *output;
     int64_t threads;
     bool resume;
 } fit_args;
-
-static const ll_option network_table[] = {
-    {.name = "network", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, network), .arg = "FILE",
-     .help = "instead of features: a network of lastlayer train, all of whose parameters the method works on"},
-    {.name = "data", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, data), .arg = "DATA",
-     .help = "the images it was trained on: mnist, fashion, cifar10, cifar100, a folder or a file; rows it held out stay held out"},
-};
 
 static const ll_option run_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, output), .arg = "FILE",
@@ -40,7 +33,7 @@ static void defaults(void *args) {
 
 static size_t groups(option_group out[GROUPS_MAX]) {
     out[0] = (option_group){.title = "Data", .table = training_table, .count = training_count, .base = offsetof(fit_args, training)};
-    out[1] = (option_group){.title = "Whole network", .table = network_table, .count = COUNT(network_table)};
+    out[1] = (option_group){.title = "Whole network", .table = network_table, .count = network_count, .base = offsetof(fit_args, network)};
     out[2] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
     out[2].table = ll_fit_options_table(&out[2].count);
     out[3] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
@@ -79,22 +72,11 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
             S == 1 ? "" : "s", K, D, seconds, args->output);
 }
 
-/* A network takes images; what belongs to features has no place beside it. */
-static ll_status check_network(const fit_args *args, const parsed *typed) {
-    static const char *const of_features[] = {"features", "labels", "head", "bias", "head-layout", "init", "classes", "layers"};
-    if (!args->network)
-        return args->data ? complain(LL_ERR_USAGE, "--data belongs to --network, which is missing") : LL_OK;
-    for (size_t i = 0; i < COUNT(of_features); i++)
-        if (args_given(typed, &cmd_fit, of_features[i]))
-            return complain(LL_ERR_USAGE, "--network and --%s exclude each other: a network is fitted on images, with --data", of_features[i]);
-    return inputs_require("--data", args->data, "lastlayer fit --network net.safetensors --data mnist -o ens.safetensors");
-}
-
 static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
-    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias, args->network};
-    ll_status status = check_network(args, typed);
-    if (status == LL_OK && !args->network)
+    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias, args->network.network};
+    ll_status status = network_check(&args->network, &cmd_fit, typed);
+    if (status == LL_OK && !args->network.network)
         status = inputs_require("--features", args->training.features, example);
     if (status == LL_OK)
         status = inputs_require("--output", args->output, example);
@@ -122,14 +104,8 @@ static ll_status fit_features(ll_context *ctx, const fit_args *args, double star
 static ll_status fit_network(ll_context *ctx, const fit_args *args, double start) {
     ll_network *network = NULL;
     ll_images *images = NULL;
-    const ll_dataset *data = NULL;
-    ll_status status = ll_network_read(&network, ctx, args->network);
-    if (status == LL_OK) {
-        ll_images_options options = ll_network_images(network);
-        status = ll_images_read(&images, ctx, args->data, &options);
-    }
-    if (status == LL_OK && !(data = ll_images_dataset(images, LL_IMAGES_TRAIN)))
-        status = complain(LL_ERR_DATA, "%s has no images to train on", args->data);
+    ll_status status = network_read(&network, &images, ctx, &args->network, NULL);
+    const ll_dataset *data = status == LL_OK ? ll_images_dataset(images, LL_IMAGES_TRAIN) : NULL;
     if (status == LL_OK)
         status = ll_fit_network_write(ctx, args->output, data, network, &args->options, args->resume);
     if (status == LL_OK)
@@ -146,7 +122,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status != LL_OK)
         return status;
     note_unused(args, typed);
-    return args->network ? fit_network(ctx, args, start) : fit_features(ctx, args, start);
+    return args->network.network ? fit_network(ctx, args, start) : fit_features(ctx, args, start);
 }
 
 static const char *const examples[] = {
@@ -154,6 +130,7 @@ static const char *const examples[] = {
     "lastlayer fit --features features.npy --labels labels.npy --head head.npz --method sgld --samples 50 --seed 1 -o sgld.safetensors",
     "lastlayer fit --features features.npy --labels labels.npy --method dropout --dropout 0.3 --epochs 20 -o dropout.safetensors",
     "lastlayer fit --features features.npy --labels labels.npy --layers 2 --samples 20 --lr 0.01 -o deep.safetensors",
+    "lastlayer fit --network net.safetensors --data mnist --method sgd --samples 2 -o full.safetensors",
     NULL,
 };
 

@@ -129,6 +129,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
 static const char *const examples[] = {
     "lastlayer predict ens.safetensors --features test_features.npy --labels test_labels.npy -o pred.npz",
     "lastlayer predict ens.safetensors --features test_features.npy --threshold 0.9 --by sr -o pred.csv",
+    "lastlayer predict full.safetensors --data mnist -o full.npz",
     NULL,
 };
 

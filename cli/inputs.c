@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "term.h"
 
 #define AT(member) offsetof(training_args, member)
@@ -29,6 +30,38 @@ const ll_option training_table[] = {
      .standard = "1 + the largest label", .help = "number of classes"},
 };
 const size_t training_count = sizeof training_table / sizeof training_table[0];
+
+const ll_option network_table[] = {
+    {.name = "network", .type = LL_OPTION_TEXT, .offset = offsetof(network_args, network), .arg = "FILE",
+     .help = "instead of features: a network of lastlayer train, all of whose parameters the method works on"},
+    {.name = "data", .type = LL_OPTION_TEXT, .offset = offsetof(network_args, data), .arg = "DATA",
+     .help = "the images it was trained on: mnist, fashion, cifar10, cifar100, a folder or a file; rows it held out stay held out"},
+};
+const size_t network_count = sizeof network_table / sizeof network_table[0];
+
+ll_status network_check(const network_args *args, const command *cmd, const parsed *typed) {
+    static const char *const of_features[] = {"features", "labels", "head", "bias", "head-layout", "init", "classes", "layers", "test-features", "test-labels"};
+    if (!args->network)
+        return args->data ? complain(LL_ERR_USAGE, "--data belongs to --network, which is missing") : LL_OK;
+    for (size_t i = 0; i < sizeof of_features / sizeof of_features[0]; i++)
+        if (args_given(typed, cmd, of_features[i]))
+            return complain(LL_ERR_USAGE, "--network and --%s exclude each other: a network is fitted on images, with --data", of_features[i]);
+    return args->data ? LL_OK : complain(LL_ERR_USAGE, "--data is missing (for example: --network net.safetensors --data mnist)");
+}
+
+ll_status network_read(ll_network **network, ll_images **images, ll_context *ctx, const network_args *args, const char *out_data) {
+    *network = NULL;
+    *images = NULL;
+    ll_status status = ll_network_read(network, ctx, args->network);
+    if (status != LL_OK)
+        return status;
+    ll_images_options options = ll_network_images(*network);
+    options.out_data = out_data;
+    status = ll_images_read(images, ctx, args->data, &options);
+    if (status == LL_OK && !ll_images_dataset(*images, LL_IMAGES_TRAIN))
+        return complain(LL_ERR_DATA, "%s has no images to train on", args->data);
+    return status;
+}
 
 training_args training_defaults(void) {
     return (training_args){0};

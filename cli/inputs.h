@@ -3,7 +3,7 @@
 #ifndef CLI_INPUTS_H
 #define CLI_INPUTS_H
 
-#include "lastlayer.h"
+#include "command.h"
 
 /* The flags that name a training set and a head. */
 typedef struct training_args {
@@ -17,6 +17,18 @@ training_args training_defaults(void);
 
 /* Reads what the flags name, for a fit with these options, whose init it sets. *head is NULL when theta* is to be found. */
 ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *options, ll_context *ctx, const training_args *args) LL_CHECK_RESULT;
+
+/* The flags that name a network and its images instead. */
+typedef struct network_args {
+    const char *network, *data;
+} network_args;
+
+extern const ll_option network_table[];
+extern const size_t network_count;
+
+/* A network takes images; what belongs to features has no place beside it. */
+ll_status network_check(const network_args *args, const command *cmd, const parsed *typed) LL_CHECK_RESULT;
+ll_status network_read(ll_network **network, ll_images **images, ll_context *ctx, const network_args *args, const char *out_data) LL_CHECK_RESULT;
 
 /* Refuses a missing flag with the usage that has it. */
 ll_status inputs_require(const char *flag, const char *value, const char *example) LL_CHECK_RESULT;

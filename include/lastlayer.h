@@ -598,9 +598,13 @@ typedef struct ll_compare_row {
 } ll_compare_row;
 
 LL_API ll_compare_options ll_compare_options_default(void);
-/* All methods side by side: fits on `train`, evaluates on `test`. rows: [ll_method_count()]. */
+/* The methods that start at theta* side by side (all but ensemble): fits on `train`, evaluates on `test`. rows: [ll_method_count()], method
+ * NULL behind the last. */
 LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                             const ll_compare_options *options) LL_CHECK_RESULT;
+/* The same for a whole network on images; rows of `train` that it held out are left out. */
+LL_API ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_network *network,
+                                    const ll_compare_options *options) LL_CHECK_RESULT;
 LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) LL_CHECK_RESULT;
 
 /* ---- 12 report ----------------------------------------------------------------------------------------------------------- */

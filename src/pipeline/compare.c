@@ -10,6 +10,7 @@
 #include "methods/method.h"
 #include "metrics/evaluate.h"
 #include "pipeline/fit.h"
+#include "pipeline/network.h"
 #include "predict/predictions.h"
 #include "report/compare.h"
 
@@ -141,10 +142,8 @@ static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_datase
     return LL_OK;
 }
 
-ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head, const ll_compare_options *options) {
-    ll_compare_options defaults = ll_compare_options_default();
-    if (!options)
-        options = &defaults;
+static ll_status compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
+                         const ll_network *network, const ll_compare_options *options) {
     LLI_TRY(check(ctx, train, test, options));
     lli_start start = {0};
     lli_meter meter;
@@ -153,8 +152,8 @@ ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *tr
     ll_status status;
     ll_fit_options shared = options->fit;
     shared.method = "sgd";
-    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, options->fit.layers > 1));
-    LLI_DO(lli_start_init(ctx, &start, train, head, NULL, &shared));
+    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, network || options->fit.layers > 1));
+    LLI_DO(lli_start_init(ctx, &start, train, head, network, &shared));
     if (test->K > start.origin.model->K)
         LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1, (long long)start.origin.model->K));
     ll_fit_options each = options->fit;
@@ -191,6 +190,22 @@ done:
     lli_memory_free(c->number);
     lli_memory_free(c);
     lli_start_release(&start);
+    return status;
+}
+
+ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head, const ll_compare_options *options) {
+    ll_compare_options defaults = ll_compare_options_default();
+    return compare(rows, ctx, train, test, head, NULL, options ? options : &defaults);
+}
+
+ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_network *network,
+                             const ll_compare_options *options) {
+    ll_compare_options defaults = ll_compare_options_default();
+    ll_dataset *kept;
+    ll_status status = lli_network_split(&kept, NULL, ctx, train, network);
+    if (status == LL_OK)
+        status = compare(rows, ctx, kept ? kept : train, test, NULL, network, options ? options : &defaults);
+    ll_dataset_free(kept);
     return status;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* From a data set and theta* to an ensemble, in memory or in a file. */
-#include <string.h>
-
 #include "base/bundle.h"
 #include "base/memory.h"
 #include "pipeline/fit.h"

@@ -169,6 +169,22 @@ def deep_head_from_an_encoded_file():
 
 
 @case
+def compare_on_a_network():
+    trained("--classes", "first:5")
+    out, _ = run("compare", "--network", "net.safetensors", *DATA, "--samples", 3, "--epochs", 2, "--lr", ".02", "--predictions", "all", "--json")
+    rows = {row["method"]: row for row in json.loads(out)["methods"]}
+    check(list(rows) == METHODS[:5], list(rows))
+    for method, row in rows.items():
+        run("fit", "--network", "net.safetensors", *DATA, "--method", method, "--samples", 3, "--epochs", 2, "--lr", ".02", "-o", "e.safetensors")
+        run("predict", "e.safetensors", *DATA, "-o", "p.npz")
+        check(read("p.npz") == read(f"all/{method}.npz"), f"{method}: compare and fit give different members")
+        check(0 <= row["evaluation"]["ood"]["auroc"]["sr"] <= 1, row)
+    fails(2, "compare", "--network", "net.safetensors", *DATA, "--features", "x.npy", words="exclude each other")
+    fails(2, "compare", "--network", "net.safetensors", *DATA, "--test-features", "x.npy", words="exclude each other")
+    fails(2, "compare", "--features", "x.npy", "--out-data", "mnist", words="--out-data belongs to --data")
+
+
+@case
 def bad_input():
     trained()
     samples.make()

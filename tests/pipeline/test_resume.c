@@ -45,11 +45,25 @@ typedef struct scene {
     ll_fit_options o;
     int64_t steps; /* of the whole run */
     folder_bytes whole;
+    ll_network *network; /* NULL: a head */
 } scene;
 
-static const char *const methods[] = {"sgd", "sgld", "bootstrap", "dropout"};
+typedef struct subject {
+    const char *method;
+    bool network;
+} subject;
 
-static void scene_init(scene *s, const char *method) {
+static const subject subjects[] = {{"sgd", false}, {"sgld", false},     {"bootstrap", false}, {"dropout", false},
+                                   {"sgld", true}, {"bootstrap", true}, {"dropout", true},    {"ensemble", true}};
+
+static ll_status fit_write(const scene *s, ll_context *ctx, const char *name, bool resume) {
+    return s->network ? ll_fit_network_write(ctx, folder_path(name), s->p.data, s->network, &s->o, resume)
+                      : ll_fit_write(ctx, folder_path(name), s->p.data, s->p.head, &s->o, resume);
+}
+
+static void scene_init(scene *s, const subject *given) {
+    const char *method = given->method;
+    *s = (scene){0};
     folder_clear();
     s->ctx = check_context(1);
     s->p = problem_new(s->ctx, 100, 5, 3);
@@ -63,13 +77,22 @@ static void scene_init(scene *s, const char *method) {
     s->o.burn_in = 1;
     s->o.lr_t0 = 50;
     s->o.seed = 21;
-    s->steps = strcmp(method, "bootstrap") == 0 ? 6 * 3 * 4 : strcmp(method, "dropout") == 0 ? 3 * 4 : 4 + 6 * 3;
-    CHECK_OK(s->ctx, ll_fit_write(s->ctx, folder_path("whole"), s->p.data, s->p.head, &s->o, false));
+    bool members = strcmp(method, "bootstrap") == 0 || strcmp(method, "ensemble") == 0;
+    s->steps = members ? 6 * 3 * 4 : strcmp(method, "dropout") == 0 ? 3 * 4 : 4 + 6 * 3;
+    if (given->network) { /* of whose moments and masks nothing may be lost either */
+        ll_train_options t = ll_train_options_default("mlp:4,3");
+        t.epochs = 3;
+        t.batch_size = 30;
+        t.no_holdout = true;
+        CHECK_OK(s->ctx, ll_train(&s->network, s->ctx, s->p.data, &t));
+    }
+    CHECK_OK(s->ctx, fit_write(s, s->ctx, "whole", false));
     s->whole = folder_read("whole");
 }
 
 static void scene_release(scene *s) {
     free(s->whole.data);
+    ll_network_free(s->network);
     problem_free(&s->p);
     ll_context_free(s->ctx);
 }
@@ -77,7 +100,7 @@ static void scene_release(scene *s) {
 static ll_status run(const scene *s, int threads, double after, bool resume) {
     cut c;
     ll_context *ctx = cut_context(&c, threads, after);
-    ll_status status = ll_fit_write(ctx, folder_path("run"), s->p.data, s->p.head, &s->o, resume);
+    ll_status status = fit_write(s, ctx, "run", resume);
     if (status != LL_OK && status != LL_ERR_CANCELLED)
         fail_msg("%s", ll_context_message(ctx));
     ll_context_free(ctx);
@@ -94,10 +117,10 @@ static void check_whole(const scene *s) {
  * when the other is in the last step: then nothing hears the wish in time, and the run ends whole. */
 static void test_every_step(void **state) {
     (void)state;
-    for (size_t m = 0; m < LLI_COUNT(methods); m++)
+    for (size_t m = 0; m < LLI_COUNT(subjects); m++)
         for (int threads = 1; threads <= 2; threads++) {
             scene s;
-            scene_init(&s, methods[m]);
+            scene_init(&s, &subjects[m]);
             int64_t kept = 0;
             for (int64_t step = 1; step < s.steps; step++) {
                 if (run(&s, threads, (double)step, false) != LL_OK) {
@@ -117,10 +140,10 @@ static void test_every_step(void **state) {
 /* Resumed and cut again and again: each time it gets a little further. */
 static void test_many_cuts(void **state) {
     (void)state;
-    for (size_t m = 0; m < LLI_COUNT(methods); m++)
+    for (size_t m = 0; m < LLI_COUNT(subjects); m++)
         for (int64_t stride = 1; stride <= 5; stride += 2) {
             scene s;
-            scene_init(&s, methods[m]);
+            scene_init(&s, &subjects[m]);
             int64_t runs = 0;
             for (int64_t step = stride;; step += stride, runs++)
                 if (run(&s, 1, (double)step, true) == LL_OK)
@@ -134,14 +157,14 @@ static void test_many_cuts(void **state) {
 /* A resumed chain does not start over: it needs fewer steps than a whole one. */
 static void test_goes_on(void **state) {
     (void)state;
-    for (size_t m = 0; m < LLI_COUNT(methods); m++) {
+    for (size_t m = 0; m < LLI_COUNT(subjects); m++) {
         scene s;
-        scene_init(&s, methods[m]);
+        scene_init(&s, &subjects[m]);
         assert_int_equal(run(&s, 1, (double)s.steps - 1, false), LL_ERR_CANCELLED);
         cut c;
         ll_context *ctx = cut_context(&c, 1, -1);
         int before = seconds;
-        CHECK_OK(ctx, ll_fit_write(ctx, folder_path("run"), s.p.data, s.p.head, &s.o, true));
+        CHECK_OK(ctx, fit_write(&s, ctx, "run", true));
         assert_true(seconds - before < s.steps / 2);
         ll_context_free(ctx);
         check_whole(&s);
@@ -152,15 +175,15 @@ static void test_goes_on(void **state) {
 /* One byte of the work file is wrong, anywhere behind the header: what it spoiled is made again. */
 static void test_torn(void **state) {
     (void)state;
-    for (size_t m = 0; m < LLI_COUNT(methods); m++) {
+    for (size_t m = 0; m < LLI_COUNT(subjects); m++) {
         scene s;
-        scene_init(&s, methods[m]);
+        scene_init(&s, &subjects[m]);
         assert_int_equal(run(&s, 1, (double)s.steps - 2, false), LL_ERR_CANCELLED);
         folder_bytes partial = folder_read("run.partial");
         uint64_t header;
         memcpy(&header, s.whole.data, sizeof header);
         assert_true(partial.size > s.whole.size);
-        for (size_t at = 8 + header; at < partial.size; at += at < s.whole.size ? 29 : 7) {
+        for (size_t at = 8 + header; at < partial.size; at += at < s.whole.size ? 29 : s.network ? 43 : 7) {
             partial.data[at] ^= 0x10;
             folder_write("run.partial", partial.data, partial.size);
             partial.data[at] ^= 0x10;
@@ -187,7 +210,7 @@ static void test_torn(void **state) {
 static void test_first_and_last_moment(void **state) {
     (void)state;
     scene s;
-    scene_init(&s, "sgld");
+    scene_init(&s, &subjects[1]);
     unsigned char nothing[5000] = {0};
     folder_write("run.partial", nothing, sizeof nothing);
     assert_int_equal(run(&s, 1, -1, true), LL_OK);
@@ -207,7 +230,7 @@ static void test_first_and_last_moment(void **state) {
 static void test_refused(void **state) {
     (void)state;
     scene s;
-    scene_init(&s, "bootstrap");
+    scene_init(&s, &subjects[2]);
     assert_int_equal(run(&s, 1, 40, false), LL_ERR_CANCELLED);
     folder_bytes partial = folder_read("run.partial");
     ll_fit_options changed[6];
