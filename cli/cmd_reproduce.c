@@ -38,7 +38,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_reproduce(&text, ctx, typed->operand, &args->options);
     if (status == LL_OK) {
         fputs(text, stdout);
-        term_note("the tables are in %s/%s: tables.md, tables.csv, tables.json", args->options.folder, typed->operand);
+        term_note("the tables are in %s/%s%s%s: tables.md, tables.csv, tables.json", args->options.folder, typed->operand,
+                  args->options.quick ? "-quick" : "", args->options.network || args->options.features ? "-given" : "");
     }
     ll_text_free(text);
     return status;

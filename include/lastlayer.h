@@ -719,6 +719,9 @@ typedef struct ll_reproduce_options {
     const char *seeds;      /* list: one run each, from the network on */
     const char *data;       /* folder of the images; NULL = by name */
     const char *network;    /* a trained network, instead of training */
+    const char *net;        /* another network to train than the paper's; NULL = its */
+    int64_t epochs;         /* of that training; 0 = the paper's */
+    const char *full_lr, *full_samples, *full_epochs, *full_dropout; /* another grid for the full network; NULL = the paper's */
     const char *features;   /* encoded features, instead of images */
     const char *folder;     /* results go to FOLDER/NAME */
 } ll_reproduce_options;

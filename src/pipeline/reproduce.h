@@ -24,6 +24,13 @@ typedef struct lli_reproduce {
 /* "last", "full", "layers-2": the rows of a table, and the folder of their store. */
 const char *lli_scope_name(const lli_reproduce *r, int64_t layers, bool full);
 
+/* "", "-quick", "-given", "-quick-given": what follows NAME in the name of the folder. */
+const char *lli_reproduce_suffix(const lli_reproduce *r);
+/* The images of a task, read if they are not; nothing where features are given. */
+ll_status lli_reproduce_images(ll_context *ctx, lli_reproduce *r, int task) LL_CHECK_RESULT;
+/* The search of a grid. */
+ll_search_options lli_reproduce_search(const lli_reproduce *r, int64_t seed, const lli_experiment_grid *grid);
+
 /* Reads the stores and writes FOLDER/NAME/tables.md, .csv, .json; *out = the Markdown. */
 ll_status lli_reproduce_tables(char **out, ll_context *ctx, const lli_reproduce *r) LL_CHECK_RESULT;
 

@@ -35,6 +35,11 @@ const char *lli_scope_name(const lli_reproduce *r, int64_t layers, bool full) {
     return full ? "full" : r->experiment.layers > 1 ? names[layers - 1] : "last";
 }
 
+const char *lli_reproduce_suffix(const lli_reproduce *r) {
+    static const char *const suffixes[] = {"", "-quick", "-given", "-quick-given"};
+    return suffixes[r->options.quick + 2 * (r->options.network || r->options.features)];
+}
+
 static const char *scope_name(const lli_reproduce *r, int scope) {
     return lli_scope_name(r, scope + 1, is_full(r, scope));
 }
@@ -46,7 +51,7 @@ static ll_status read_results(ll_context *ctx, tables *t) {
             for (int scope = 0; scope < scope_count(r); scope++) {
                 lli_text path;
                 lli_text_init(&path, ctx);
-                lli_text_add(&path, "%s/%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, r->seeds[seed], lli_tasks[task], scope_name(r, scope));
+                lli_text_add(&path, "%s/%s%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r), r->seeds[seed], lli_tasks[task], scope_name(r, scope));
                 ll_status status = path.status == LL_OK ? ll_results_read(&t->results[seed][task][scope], ctx, path.data) : path.status;
                 lli_text_release(&path);
                 LLI_TRY(status);
@@ -160,7 +165,7 @@ static ll_status write_form(char **kept, ll_context *ctx, const lli_reproduce *r
     ll_status status;
     lli_text_init(&text, ctx);
     lli_text_init(&path, ctx);
-    lli_text_add(&path, "%s/%s/tables.%s", r->options.folder, r->experiment.name, ending);
+    lli_text_add(&path, "%s/%s%s/tables.%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r), ending);
     LLI_DO(path.status);
     LLI_DO(lli_reproduction_text(&text, made, form));
     LLI_DO(lli_outfile_open(&file, NULL, ctx, path.data, ".tmp", LLI_OUTFILE_REPLACE));

@@ -31,13 +31,13 @@ def data(name):
     raise Skip(f"no images of {name}")
 
 
-def tables(name):
-    folder = pathlib.Path("results", name)
+def tables(name, folder="results", suffix="-quick"):
+    folder = pathlib.Path(folder, name + suffix)
     return json.loads((folder / "tables.json").read_text()), (folder / "tables.md").read_text(), list(csv.DictReader((folder / "tables.csv").open()))
 
 
 def stores(name, task, scope):
-    lines = pathlib.Path("results", name, "seed-0", task, scope, "runs.jsonl").read_text().splitlines()
+    lines = pathlib.Path("results", name + "-quick", "seed-0", task, scope, "runs.jsonl").read_text().splitlines()
     return [t for t in map(json.loads, lines) if t["status"] == "ok"]
 
 
@@ -114,7 +114,24 @@ def killed_and_continued():
             kills += 1
     run("reproduce", "mnist", "--quick")
     check(kills > 1, f"only {kills} of 8 were killed")
-    check(tables("mnist")[0] == json.loads(pathlib.Path("calm/mnist/tables.json").read_text()), "it ended elsewhere")
+    check(tables("mnist")[0] == tables("mnist", "calm")[0], "it ended elsewhere")
+
+
+@case
+def another_network_and_grid():
+    """--full with a network and a grid of one's own; what an earlier call left and this one would not make is refused."""
+    images.squares()
+    flags = ("--full", "--net", "mlp:8,6", "--epochs", 2, "--full-lr", "0.01", "--full-samples", "2", "--full-epochs", "1", "--full-dropout", "0.5")
+    out, _ = run("reproduce", "mnist", *flags)
+    check("Network: mlp:8,6" in out and "Grid of the full network: lr 0.01, S 2, epochs 1, p 0.5" in out, out)
+    found = tables("mnist", suffix="")[0]
+    check(all("-S2" in r["trials"][0] for r in found["rows"] if r["scope"] == "full"), "the grid of the full network")
+    fails(USAGE, "reproduce", "mnist", *flags[:3], "--epochs", 3, words=["mlp:8,6 after 2 epochs", "--results"], lines=None)
+    network = "results/mnist/seed-0/selective/network.safetensors"
+    out, _ = run("reproduce", "mnist", "--quick", "--network", network)
+    check(f"Network: {network}" in out and not pathlib.Path("results/mnist-quick").exists(), out)
+    rows = {(r["method"], r["scope"]) for r in tables("mnist", suffix="-quick-given")[0]["rows"]}
+    check(rows == {(m, s) for m in METHODS for s in ("last", "full")} | {("point", "last")}, rows)
 
 
 @cases_of([
@@ -144,13 +161,13 @@ def features_of_ones_own():
     np.savez("f.npz", features_train=made["features"], labels_train=made["labels"], features_test=made["test_features"], labels_test=made["test_labels"],
              W=made["W"], b=made["b"])
     run("reproduce", "imagenet", "--features", "f.npz", "--quick", "--seeds", "0,1")
-    found, markdown, _ = tables("imagenet")
+    found, markdown, _ = tables("imagenet", suffix="-quick-given")
     rows = [(r["method"], r["scope"]) for r in found["rows"] if r["protocol"] == "honest"]
     check(rows == [(m, f"layers-{n}") for n in (1, 2, 3) for m in METHODS + ["point"]], rows)
     check(found["seeds"] == [0, 1] and all(len(r["trials"]) == 2 for r in found["rows"]), "seeds")
     check("±" in markdown and "0.1032" in markdown, markdown)
     run("reproduce", "cifar10", "--features", "f.npz", "--quick")
-    rows = [(r["method"], r["scope"]) for r in tables("cifar10")[0]["rows"] if r["protocol"] == "paper"]
+    rows = [(r["method"], r["scope"]) for r in tables("cifar10", suffix="-quick-given")[0]["rows"] if r["protocol"] == "paper"]
     check(rows == [(m, "last") for m in METHODS + ["point"]], rows)
 
 
