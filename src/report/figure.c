@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/html.h"
 
@@ -118,4 +119,49 @@ void lli_figure_shares(double *share, int64_t bins, double lo, double hi, const 
     }
     for (int64_t j = 0; j < bins && total; j++)
         share[j] /= (double)total;
+}
+
+static void csv_comma(lli_text *csv) {
+    if (csv->length && csv->data[csv->length - 1] != '\n')
+        lli_text_append(csv, ",", 1);
+}
+
+void lli_figure_csv_text(lli_text *csv, const char *cell) {
+    csv_comma(csv);
+    if (!strpbrk(cell, ",\"\r\n")) {
+        lli_html_text(csv, cell);
+        return;
+    }
+    lli_text quoted;
+    lli_text_init(&quoted, csv->ctx);
+    for (; *cell; cell++) {
+        lli_text_append(&quoted, *cell == '\n' || *cell == '\r' ? " " : cell, 1);
+        if (*cell == '"')
+            lli_text_append(&quoted, "\"", 1);
+    }
+    lli_text_append(csv, "\"", 1);
+    if (lli_html_use(csv, &quoted))
+        lli_html_text(csv, quoted.data ? quoted.data : "");
+    lli_text_append(csv, "\"", 1);
+    lli_text_release(&quoted);
+}
+
+void lli_figure_csv_number(lli_text *csv, double x) {
+    csv_comma(csv);
+    if (isfinite(x))
+        lli_text_number(csv, x);
+    else /* so that an empty cell at the start of a line is one */
+        lli_text_append(csv, " ", 1);
+}
+
+void lli_figure_csv_end(lli_text *csv) {
+    lli_text_append(csv, "\n", 1);
+}
+
+void lli_figure_csv(lli_text *out, const char *heading, const lli_text *csv) {
+    if (!lli_html_use(out, csv))
+        return;
+    lli_text_add(out, "<div class=\"tools\"><button type=\"button\" class=\"copy\" data-csv=\"all\">Copy CSV</button></div><pre class=\"csv\" hidden>\n%s\n", heading);
+    lli_text_append(out, csv->data ? csv->data : "", csv->length);
+    lli_text_add(out, "</pre>\n");
 }

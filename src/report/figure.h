@@ -33,6 +33,13 @@ lli_svg lli_figure_panel(lli_text *out, double width, double height);
 enum { LLI_FIGURE_CLASSES = 48 };
 const char *lli_figure_classes(char classes[LLI_FIGURE_CLASSES], int64_t method, int confidence);
 
+/* The numbers behind a figure, as CSV: cells of a line are added one by one, escaped for the page, then the whole goes into the figure with its
+ * button. */
+void lli_figure_csv_text(lli_text *csv, const char *cell);
+void lli_figure_csv_number(lli_text *csv, double x);
+void lli_figure_csv_end(lli_text *csv); /* of a line */
+void lli_figure_csv(lli_text *out, const char *heading, const lli_text *csv);
+
 /* Shares of the points of each kind that fall in each of `bins` equal bins on [lo,hi]. x may be negated. */
 void lli_figure_shares(double *share /* [bins] */, int64_t bins, double lo, double hi, const double *x, double sign, int64_t n,
                        const uint8_t *kind /* NULL = all */, uint8_t wanted);

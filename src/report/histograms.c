@@ -18,7 +18,7 @@ static double largest(const double *x, int64_t n, double sign) {
 }
 
 /* `kinds`: 0 = right, 1 = wrong. */
-static void panel(lli_text *out, const lli_view *v, int64_t m, ll_confidence c, const uint8_t *wrong) {
+static void panel(lli_text *out, lli_text *csv, const lli_view *v, int64_t m, ll_confidence c, const uint8_t *wrong) {
     const lli_page_method *method = &v->page->methods[m];
     const ll_outcome *points = &method->points;
     const double *x = points->confidence[c];
@@ -31,6 +31,15 @@ static void panel(lli_text *out, const lli_view *v, int64_t m, ll_confidence c, 
             top = fmax(top, share[kind][j]);
     }
     svg.y1 = fmax(1.05 * top, 1e-9);
+    for (int j = 0; j < BINS; j++) {
+        lli_figure_csv_text(csv, method->name);
+        lli_figure_csv_text(csv, ll_confidence_name(c));
+        lli_figure_csv_number(csv, svg.x1 * j / BINS);
+        lli_figure_csv_number(csv, svg.x1 * (j + 1) / BINS);
+        lli_figure_csv_number(csv, share[0][j]);
+        lli_figure_csv_number(csv, share[1][j]);
+        lli_figure_csv_end(csv);
+    }
     lli_text id, title;
     lli_text_init(&id, out->ctx);
     lli_text_init(&title, out->ctx);
@@ -63,6 +72,8 @@ ll_status lli_figure_histograms(lli_text *out, const lli_view *v) {
                       "class=\"wrong\" d=\"M1 1h24v8H1z\"/></svg>wrong</span></div>\n");
     lli_text_add(out, "<div class=\"panels two\">\n");
     ll_status status = LL_OK;
+    lli_text csv;
+    lli_text_init(&csv, out->ctx);
     for (int64_t m = 0; m < v->page->count && status == LL_OK; m++) {
         const ll_outcome *points = &v->page->methods[m].points;
         uint8_t *wrong = NULL;
@@ -72,12 +83,14 @@ ll_status lli_figure_histograms(lli_text *out, const lli_view *v) {
         lli_outcome_mark_errors(wrong, points->label, points);
         for (ll_confidence c = LL_CONFIDENCE_SR; c <= LL_CONFIDENCE_STD; c++)
             if (v->series[m][c].count)
-                panel(out, v, m, c, wrong);
+                panel(out, &csv, v, m, c, wrong);
             else
                 lli_text_add(out, "<div class=\"absent\">one member: no %s</div>\n", ll_confidence_name(c));
         lli_memory_free(wrong);
     }
     lli_text_add(out, "</div>\n");
+    lli_figure_csv(out, "method,confidence,from,to,share_of_right,share_of_wrong", &csv);
+    lli_text_release(&csv);
     lli_figure_close(out);
     lli_figure_section_end(out);
     return status;

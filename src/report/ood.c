@@ -76,7 +76,25 @@ static double value_of(const ll_ood *o, int kind) {
     return kind == 0 ? o->auroc : kind == 1 ? o->aupr_in : o->aupr_out;
 }
 
-static ll_status draw(const lli_svg *svg, const lli_view *v, int64_t m, ll_confidence c, int kind) {
+enum { CSV_POINTS = 50 };
+
+/* Some points of the curve, the last one among them. */
+static void add_csv(lli_text *csv, const char *method, ll_confidence c, int kind, const points *p) {
+    static const char *const names[KINDS] = {"roc", "precision_recall_in", "precision_recall_out"};
+    int64_t step = p->n / CSV_POINTS + 1;
+    for (int64_t i = 0; i < p->n; i++) {
+        if (i % step != 0 && i + 1 != p->n)
+            continue;
+        lli_figure_csv_text(csv, names[kind]);
+        lli_figure_csv_text(csv, method);
+        lli_figure_csv_text(csv, ll_confidence_name(c));
+        lli_figure_csv_number(csv, p->x[i]);
+        lli_figure_csv_number(csv, p->y[i]);
+        lli_figure_csv_end(csv);
+    }
+}
+
+static ll_status draw(const lli_svg *svg, lli_text *csv, const lli_view *v, int64_t m, ll_confidence c, int kind) {
     static const char *const names[KINDS] = {"AUROC", "AUPR-in", "AUPR-out"};
     const lli_page_method *method = &v->page->methods[m];
     lli_curve curve = {0};
@@ -92,6 +110,8 @@ static ll_status draw(const lli_svg *svg, const lli_view *v, int64_t m, ll_confi
     rank(&curve, method, c);
     trace[kind](&p, &curve);
     thin(&p);
+    if (c <= LL_CONFIDENCE_HQ)
+        add_csv(csv, method->name, c, kind, &p);
     lli_text_add(&title, "%s, %s: %s ", method->name, ll_confidence_name(c), names[kind]);
     lli_text_number(&title, value_of(&method->evaluation->ood[c], kind));
     LLI_DO(title.status);
@@ -108,7 +128,7 @@ static bool exists(const lli_view *v, int64_t m, ll_confidence c) {
     return v->page->methods[m].out_points && !isnan(v->page->methods[m].evaluation->ood[c].auroc);
 }
 
-static ll_status curves(lli_text *out, const lli_view *v, int kind) {
+static ll_status curves(lli_text *out, lli_text *csv, const lli_view *v, int kind) {
     static const char *const ids[KINDS] = {"svg-ood-roc", "svg-ood-in", "svg-ood-out"};
     static const char *const titles[KINDS] = {"ROC, in-distribution positive", "Precision-recall, in-distribution positive",
                                               "Precision-recall, out-of-distribution positive"};
@@ -121,12 +141,12 @@ static ll_status curves(lli_text *out, const lli_view *v, int kind) {
     for (ll_confidence c = LL_CONFIDENCE_COUNT; c-- > 0;)
         for (int64_t m = v->page->count; m-- > 0;)
             if (exists(v, m, c))
-                LLI_TRY(draw(&svg, v, m, c, kind));
+                LLI_TRY(draw(&svg, csv, v, m, c, kind));
     lli_svg_close(&svg);
     return LL_OK;
 }
 
-static void scores(lli_text *out, const lli_view *v, int64_t m, ll_confidence c) {
+static void scores(lli_text *out, lli_text *csv, const lli_view *v, int64_t m, ll_confidence c) {
     const lli_page_method *method = &v->page->methods[m];
     const ll_outcome *kinds[2] = {&method->points, method->out_points};
     double share[2][BINS], lo = INFINITY, hi = -INFINITY, top = 0;
@@ -144,6 +164,15 @@ static void scores(lli_text *out, const lli_view *v, int64_t m, ll_confidence c)
             top = fmax(top, share[k][j]);
     }
     svg.y1 = 1.05 * top;
+    for (int j = 0; j < BINS; j++) {
+        lli_figure_csv_text(csv, method->name);
+        lli_figure_csv_text(csv, ll_confidence_name(c));
+        lli_figure_csv_number(csv, svg.x0 + (svg.x1 - svg.x0) * j / BINS);
+        lli_figure_csv_number(csv, svg.x0 + (svg.x1 - svg.x0) * (j + 1) / BINS);
+        lli_figure_csv_number(csv, share[0][j]);
+        lli_figure_csv_number(csv, share[1][j]);
+        lli_figure_csv_end(csv);
+    }
     lli_text id, title;
     lli_text_init(&id, out->ctx);
     lli_text_init(&title, out->ctx);
@@ -179,15 +208,20 @@ ll_status lli_figure_ood(lli_text *out, const lli_view *v) {
     if (!any)
         return LL_OK;
     unsigned hide = lli_figure_hidden(v);
+    ll_status status = LL_OK;
+    lli_text lines, bins;
+    lli_text_init(&lines, out->ctx);
+    lli_text_init(&bins, out->ctx);
     lli_figure_section(
         out, "ood", "Points unlike the training data",
         "Can the confidence tell points of the known classes from points of none? AUROC is the chance that a known point has more of it.");
     lli_figure_open(out, "fig-ood-curves", hide);
     lli_figure_legend(out, v, true, false, hide);
     lli_text_add(out, "<div class=\"panels three\">\n");
-    for (int kind = 0; kind < KINDS; kind++)
-        LLI_TRY(curves(out, v, kind));
+    for (int kind = 0; kind < KINDS && status == LL_OK; kind++)
+        status = curves(out, &lines, v, kind);
     lli_text_add(out, "</div>\n");
+    lli_figure_csv(out, "curve,method,confidence,x,y", &lines);
     lli_figure_close(out);
     lli_figure_open(out, "fig-ood-scores", 0);
     lli_figure_caption(
@@ -195,9 +229,12 @@ ll_status lli_figure_ood(lli_text *out, const lli_view *v) {
     lli_text_add(out, "<div class=\"panels three\">\n");
     for (int64_t m = 0; m < v->page->count; m++)
         if (best_by(v, m) >= 0)
-            scores(out, v, m, (ll_confidence)best_by(v, m));
+            scores(out, &bins, v, m, (ll_confidence)best_by(v, m));
     lli_text_add(out, "</div>\n");
+    lli_figure_csv(out, "method,confidence,from,to,share_of_known,share_of_unknown", &bins);
     lli_figure_close(out);
     lli_figure_section_end(out);
-    return LL_OK;
+    lli_text_release(&lines);
+    lli_text_release(&bins);
+    return status;
 }

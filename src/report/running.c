@@ -53,6 +53,29 @@ static void draw(const lli_svg *svg, const lli_view *v, int64_t m, int score, do
     lli_svg_line(svg, lli_figure_classes(classes, m, -1), method->name, x, y, n);
 }
 
+enum { CSV_POINTS = 100 };
+
+/* The first members, then about CSV_POINTS more, and the last. */
+static void add_csv(lli_text *out, const lli_view *v) {
+    lli_text csv;
+    lli_text_init(&csv, out->ctx);
+    for (int64_t m = 0; m < v->page->count; m++) {
+        const lli_page_method *method = &v->page->methods[m];
+        int64_t step = method->S / CSV_POINTS + 1;
+        for (int64_t s = 1; method->running && s <= method->S; s++) {
+            if (s > 20 && s % step != 0 && s != method->S)
+                continue;
+            lli_figure_csv_text(&csv, method->name);
+            lli_figure_csv_number(&csv, (double)s);
+            for (int score = 0; score < 3; score++)
+                lli_figure_csv_number(&csv, method->running[3 * (s - 1) + score]);
+            lli_figure_csv_end(&csv);
+        }
+    }
+    lli_figure_csv(out, "method,members,accuracy,nll,brier", &csv);
+    lli_text_release(&csv);
+}
+
 ll_status lli_figure_running(lli_text *out, const lli_view *v) {
     lli_svg svg = lli_figure_panel(out, 400, 280);
     int64_t most = 2;
@@ -85,6 +108,7 @@ ll_status lli_figure_running(lli_text *out, const lli_view *v) {
         lli_svg_close(&svg);
     }
     lli_text_add(out, "</div>\n");
+    add_csv(out, v);
     lli_figure_close(out);
     lli_figure_section_end(out);
 done:

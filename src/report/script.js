@@ -260,7 +260,7 @@
   for (const button of document.querySelectorAll("button.copy"))
     button.addEventListener("click", async () => {
       const text = button.dataset.copy ? $(button.dataset.copy).textContent :
-        button.dataset.cuts ? cutsCsv() : tableCsv(button.closest(".table").querySelector("table"));
+        button.dataset.cuts ? cutsCsv() : button.dataset.csv ? button.closest("figure").querySelector("pre.csv").textContent : tableCsv(button.closest(".table").querySelector("table"));
       button.dataset.text = text;
       const name = button.textContent;
       await copy(text);

@@ -199,6 +199,10 @@ def legends_sort_copy():
     for line in lines[1:]:
         counts[tuple(line.split(",")[:2])] = counts.get(tuple(line.split(",")[:2]), 0) + 1
     check(lines[0].startswith("method,confidence,threshold") and len(counts) == 10 and max(counts.values()) <= 1001, f"{lines[0]}: {counts}")
+    for figure, heading in ("fig-histograms", "method,confidence,from"), ("fig-ood-curves", "curve,method"), ("fig-ood-scores", "method,confidence,from"):
+        copied = browser.run("(async () => { const b = document.querySelector('#%s .copy'); if (!b) return ''; b.click(); await new Promise(r => setTimeout(r, 200)); "
+                             "return b.dataset.text; })()" % figure)
+        check(copied.startswith(heading) and copied.count("\n") > 40, f"{figure}: {copied[:80]}")
     check(browser.problems == [], f"complaints: {browser.problems}")
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command that writes the page, as far as no browser is needed: what it refuses, and what it puts in."""
+import csv
+import html
 import pathlib
 import re
 
@@ -80,6 +82,45 @@ def compare_writes_what_report_reads():
     for name in names:
         check(f"<option value=\"{names.index(name)}\"" in page and f">{name}</option>" in page, f"{name} is not at the desk")
     fails(2, *words, "--members", "3", words="--members belongs to --predictions")
+
+
+def csv_of(page, figure):
+    """The hidden CSV of a figure: list of rows, the heading first."""
+    body = page.split(f'<figure id="{figure}"')[1].split("</figure>")[0]
+    check('class="copy" data-csv="all"' in body, f"{figure} has no button")
+    return list(csv.reader(html.unescape(re.search(r'<pre class="csv" hidden>\n(.*?)</pre>', body, re.S).group(1)).splitlines()))
+
+
+@case
+def numbers_behind_the_figures():
+    """What the buttons copy, against numpy."""
+    prepare()
+    run("predict", "ens.safetensors", "--features", "out_features.npy", "-o", "out.npz")
+    name = 'a "quoted", <name>'
+    run("report", "pred.npz", "--ood", "out.npz", "--names", name.replace(",", ";"), "-o", "r.html")
+    name = name.replace(",", ";")
+    page, p, q = pathlib.Path("r.html").read_text(), np.load("pred.npz"), np.load("out.npz")
+    wrong = p["label"] != p["truth"]
+    rows = csv_of(page, "fig-histograms")
+    check(rows[0] == ["method", "confidence", "from", "to", "share_of_right", "share_of_wrong"] and len(rows) == 81, rows[:2])
+    for by, sign in ("sr", 1), ("std", -1):
+        mine = np.array([r[2:] for r in rows[1:] if r[1] == by and r[0] == name], float)
+        top = mine[-1, 1]
+        check(len(mine) == 40 and abs(top - (1 if by == "sr" else (-p["std"]).max())) < 1e-12, f"{by}: {top}")
+        place = np.minimum((sign * p[by] / top * 40).astype(int), 39)
+        for column, kind in ((2, ~wrong), (3, wrong)):
+            check(np.allclose(mine[:, column], np.bincount(place[kind], minlength=40) / kind.sum(), atol=1e-12), f"{by} {column}")
+    rows = csv_of(page, "fig-running")
+    check(np.allclose(np.array([r[1:] for r in rows[1:]], float)[:, 1:], p["running"], rtol=1e-15) and len(rows) == 6, rows)
+    rows = csv_of(page, "fig-ood-curves")
+    known, unknown = p["sr"], q["sr"]
+    mine = np.array([r[3:] for r in rows[1:] if r[0] == "roc" and r[2] == "sr"], float)
+    cuts = np.unique(np.concatenate([known, unknown, [np.inf]]))
+    curve = {(float((unknown >= c).mean()), float((known >= c).mean())) for c in cuts}
+    check(5 < len(mine) <= 52 and all(any(abs(x - a) + abs(y - b) < 1e-12 for a, b in curve) for x, y in mine), f"{len(mine)} points are not on the ROC")
+    check({r[0] for r in rows[1:]} == {"roc", "precision_recall_in", "precision_recall_out"} and {r[2] for r in rows[1:]} == {"sr", "std", "hq"}, "curves")
+    rows = csv_of(page, "fig-ood-scores")
+    check(abs(sum(float(r[4]) for r in rows[1:]) - 1) < 1e-9 and abs(sum(float(r[5]) for r in rows[1:]) - 1) < 1e-9, "histograms of scores")
 
 
 if __name__ == "__main__":
