@@ -162,6 +162,17 @@ static void on_signal(int number) {
     (void)number;
 }
 
+/* Inputs are mapped into memory: one that another program cuts off meanwhile has no bytes where its header promised some. */
+static void on_lost_bytes(int number, siginfo_t *info, void *state) {
+    (void)state;
+    if (info->si_code != BUS_ADRERR)
+        return; /* the handler is gone, so that what caused it happens again and kills */
+    static const char sentence[] = "lastlayer: an input became shorter while it was read, or its disk failed; the output is as it was\n";
+    ssize_t put = write(STDERR_FILENO, sentence, sizeof sentence - 1);
+    (void)put, (void)number;
+    _exit(LL_ERR_READ);
+}
+
 static void catch_signals(void) {
     struct sigaction action = {0};
     action.sa_handler = on_signal;
@@ -169,6 +180,9 @@ static void catch_signals(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
+    action.sa_sigaction = on_lost_bytes;
+    sigaction(SIGBUS, &action, NULL);
     /* A reader that went away ends us as it ends any filter, even if our parent ignored the signal. */
     signal(SIGPIPE, SIG_DFL);
 }

@@ -316,6 +316,29 @@ def interrupt(number):
     check(open("out.safetensors").read() == "old", "the old file is gone")
 
 
+@cases_of([("predict", "predict"), ("fit", "fit")])
+def input_that_is_cut_off_meanwhile(name):
+    samples.make()
+    features, labels = np.load("features.npy"), np.load("labels.npy")
+    run(*samples.FIT, "--method", "dropout", "--epochs", "1", "--samples", "100000", "-o", "ens.safetensors")
+    np.save("long.npy", np.tile(features, (2000, 1)))
+    np.save("long_labels.npy", np.tile(labels, 2000))
+    words = {
+        "predict": ("predict", "ens.safetensors", "--features", "long.npy", "-o", "out.npz"),
+        "fit": ("fit", "--features", "long.npy", "--labels", "long_labels.npy", "--method", "sgd", "--shuffle", "block:100000", "-o", "out.safetensors"),
+    }[name]
+    before = set(os.listdir("."))
+    process = start(*words)
+    deadline = time.monotonic() + 60
+    while "long.npy" not in open(f"/proc/{process.pid}/maps").read() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.truncate("long.npy", 4096)
+    _, err = process.communicate(timeout=TIMEOUT)
+    lines = [line for line in err.decode().splitlines() if not line.startswith(("note:", "warning:"))]
+    check(process.returncode == 3 and len(lines) == 1 and "became shorter" in lines[0], (process.returncode, err))
+    check(set(os.listdir(".")) - before <= {"out.safetensors.partial"}, os.listdir("."))
+
+
 @case
 def reader_that_went_away():
     samples.make()
