@@ -38,13 +38,6 @@ static size_t groups(option_group out[GROUPS_MAX]) {
     return 1;
 }
 
-static ll_confidence confidence_of(const char *name) {
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        if (strcmp(ll_confidence_name((ll_confidence)c), name) == 0)
-            return (ll_confidence)c;
-    return LL_CONFIDENCE_SR;
-}
-
 static const char honest[] = "chosen and measured on the same points: on new points expect somewhat worse";
 
 static void print_text(const threshold_args *args, const ll_threshold *t) {
@@ -95,7 +88,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK) {
         ll_outcome points = ll_predictions_view(predictions);
         ll_threshold found;
-        ll_confidence by = confidence_of(args->by);
+        ll_confidence by = ll_confidence_find(args->by);
         status = risk ? ll_threshold_at_risk(&found, ctx, &points, by, args->risk)
                       : ll_threshold_at_coverage(&found, ctx, &points, by, args->coverage);
         if (status == LL_OK)

@@ -443,6 +443,7 @@ typedef enum ll_confidence {
 } ll_confidence;
 
 LL_API const char *ll_confidence_name(ll_confidence c); /* "sr", "std", ... */
+LL_API ll_confidence ll_confidence_find(const char *name); /* LL_CONFIDENCE_COUNT if there is none of that name */
 LL_API bool ll_confidence_needs_members(ll_confidence c); /* true where S = 1 leaves it undefined: std hq maxmin mi */
 
 /* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1) are NaN. */

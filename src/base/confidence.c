@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of the confidence functions. */
+#include <string.h>
+
 #include "lastlayer.h"
 
 const char *ll_confidence_name(ll_confidence c) {
     static const char *const names[] = {"sr", "std", "hq", "maxmin", "entropy", "mi", "margin"};
     return c >= 0 && c < LL_CONFIDENCE_COUNT ? names[c] : "none";
+}
+
+ll_confidence ll_confidence_find(const char *name) {
+    ll_confidence c = 0;
+    while (c < LL_CONFIDENCE_COUNT && strcmp(ll_confidence_name(c), name) != 0)
+        c++;
+    return c;
 }
 
 bool ll_confidence_needs_members(ll_confidence c) {

@@ -142,6 +142,42 @@ static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_datase
     return LL_OK;
 }
 
+/* An entry for each method that starts at theta*, and the order of their tasks. */
+static ll_status comparison_init(ll_context *ctx, comparison *c, const lli_start *start, const ll_dataset *train, const ll_fit_options *options,
+                                 lli_meter *meter) {
+    int64_t steps = 0;
+    for (size_t i = 0; i < ll_method_count(); i++) {
+        const char *name = ll_method_get(i).name;
+        if (lli_method_find(name)->networks_only)
+            continue;
+        entry *e = &c->entries[c->count++];
+        LLI_TRY(entry_init(ctx, e, start, train, options, name, meter));
+        steps += e->fit.method->steps(&e->fit);
+    }
+    lli_meter_init(meter, "fitting", steps);
+    return order_tasks(ctx, c);
+}
+
+static void comparison_release(comparison *c) {
+    for (size_t i = 0; i < LLI_COUNT(c->entries); i++)
+        entry_release(&c->entries[i]);
+    lli_memory_free(c->order);
+    lli_memory_free(c->number);
+}
+
+/* What a method's tasks came to. */
+static ll_status report(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, const ll_compare_options *options) {
+    *row = (ll_compare_row){.method = e->fit.method->info.name, .samples = e->options.samples};
+    for (int64_t t = 0; t < e->tasks; t++) {
+        row->seconds_fit += e->seconds[t];
+        row->diverged = row->diverged || e->outcomes[t] == LL_ERR_DIVERGED;
+    }
+    if (row->diverged)
+        return LL_OK;
+    LLI_TRY(judge(ctx, row, e, test, options->out, options->risk));
+    return options->predictions ? write_predictions(ctx, e, test, options) : LL_OK;
+}
+
 static ll_status compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                          const ll_network *network, const ll_compare_options *options) {
     LLI_TRY(check(ctx, train, test, options));
@@ -158,36 +194,13 @@ static ll_status compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset
         LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1, (long long)start.origin.model->K));
     ll_fit_options each = options->fit;
     each.lr = shared.lr; /* chosen, and told, once */
-    int64_t steps = 0;
     memset(rows, 0, ll_method_count() * sizeof *rows);
-    for (size_t i = 0; i < ll_method_count(); i++) {
-        entry *e = &c->entries[c->count];
-        if (lli_method_find(ll_method_get(i).name)->networks_only)
-            continue; /* the methods that all start at theta* are compared */
-        c->count++;
-        LLI_DO(entry_init(ctx, e, &start, train, &each, ll_method_get(i).name, &meter));
-        steps += e->fit.method->steps(&e->fit);
-    }
-    LLI_DO(order_tasks(ctx, c));
-    lli_meter_init(&meter, "fitting", steps);
+    LLI_DO(comparison_init(ctx, c, &start, train, &each, &meter));
     LLI_DO(lli_pool_run(ctx, run_task, c, c->tasks));
-    for (size_t i = 0; i < c->count; i++) {
-        entry *e = &c->entries[i];
-        rows[i] = (ll_compare_row){.method = e->fit.method->info.name, .samples = e->options.samples};
-        for (int64_t t = 0; t < e->tasks; t++) {
-            rows[i].seconds_fit += e->seconds[t];
-            rows[i].diverged = rows[i].diverged || e->outcomes[t] == LL_ERR_DIVERGED;
-        }
-        if (!rows[i].diverged)
-            LLI_DO(judge(ctx, &rows[i], e, test, options->out, options->risk));
-        if (!rows[i].diverged && options->predictions)
-            LLI_DO(write_predictions(ctx, e, test, options));
-    }
+    for (size_t i = 0; i < c->count; i++)
+        LLI_DO(report(ctx, &rows[i], &c->entries[i], test, options));
 done:
-    for (size_t i = 0; i < LLI_COUNT(c->entries); i++)
-        entry_release(&c->entries[i]);
-    lli_memory_free(c->order);
-    lli_memory_free(c->number);
+    comparison_release(c);
     lli_memory_free(c);
     lli_start_release(&start);
     return status;

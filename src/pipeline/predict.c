@@ -115,18 +115,11 @@ static void tell_abstained(ll_context *ctx, const part *p, const ll_predict_opti
                 *p->prefix ? "out-of-distribution " : "", 100 * (double)p->abstained / (double)p->data->rows.N, o->by, o->threshold);
 }
 
-static ll_confidence confidence_by_name(const char *name) {
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        if (strcmp(ll_confidence_name((ll_confidence)c), name) == 0)
-            return (ll_confidence)c;
-    return LL_CONFIDENCE_SR;
-}
-
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_dataset *data, const ll_predict_options *o) {
     if (o->struct_size != sizeof *o)
         return lli_fail(ctx, LL_ERR_USAGE, "ll_predict_options has %zu bytes where %zu were expected: start from ll_predict_options_default()", o->struct_size, sizeof *o);
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
-    if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(confidence_by_name(o->by)))
+    if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(ll_confidence_find(o->by)))
         return lli_fail(ctx, LL_ERR_USAGE, "--by %s needs at least two members and this ensemble has one; use --by sr", o->by);
     LLI_TRY(lli_predict_check_rows(ctx, e, &data->rows));
     for (int64_t i = 0; data->K > e->plan.K && i < data->rows.N; i++)
@@ -147,7 +140,7 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
     LLI_TRY(check(ctx, e, data, &o));
     int64_t *rows = NULL, R = 0, S = e->plan.S;
     lli_predict_totals totals = {0};
-    writer w = {.by_votes = strcmp(o.classifier, "votes") == 0, .by = confidence_by_name(o.by), .threshold = o.threshold};
+    writer w = {.by_votes = strcmp(o.classifier, "votes") == 0, .by = ll_confidence_find(o.by), .threshold = o.threshold};
     ll_status status;
     if (!o.block)
         o.block = lli_predict_block(e);

@@ -135,13 +135,6 @@ bool lli_view_any(const lli_view *v) {
     return false;
 }
 
-void lli_view_class_plain(lli_text *out, const lli_view *v, int64_t k) {
-    if (k < v->page->class_count)
-        lli_text_add(out, "%s", v->page->class_names[k]);
-    else
-        lli_text_add(out, "%" PRId64, k);
-}
-
 void lli_view_class(lli_text *out, const lli_view *v, int64_t k) {
     if (k < v->page->class_count)
         lli_html_text(out, v->page->class_names[k]);

@@ -33,7 +33,6 @@ int lli_view_best_by(const ll_evaluation *evaluation);
 bool lli_view_has(const lli_view *view, ll_confidence c); /* any method has it */
 bool lli_view_any(const lli_view *view);                  /* there is a series at all */
 
-void lli_view_class(lli_text *out, const lli_view *view, int64_t k);       /* name of class k, escaped */
-void lli_view_class_plain(lli_text *out, const lli_view *view, int64_t k); /* the same as it is */
+void lli_view_class(lli_text *out, const lli_view *view, int64_t k); /* name of class k, escaped */
 
 #endif
