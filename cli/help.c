@@ -12,7 +12,7 @@ const exit_code exit_codes[] = {
     {LL_OK, "success"},
     {LL_ERR_INTERNAL, "a defect of lastlayer itself"},
     {LL_ERR_USAGE, "a flag or argument is wrong: its name, its range, or its company"},
-    {LL_ERR_READ, "a file cannot be opened or read, is empty, or became shorter while it was read"},
+    {LL_ERR_READ, "a file cannot be opened or read, is empty, or shrank meanwhile"},
     {LL_ERR_FORMAT, "a file is not what it says: truncated, garbage, unsupported"},
     {LL_ERR_DATA, "the arrays do not fit together, or hold impossible values"},
     {LL_ERR_WRITE, "the output cannot be written"},
