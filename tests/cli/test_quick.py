@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""reproduce --quick on real images, from end to end."""
+import os
+import pathlib
+import time
+
+import images
+from reproduced import METHODS, check_row, tables
+from tap import SOURCE, Skip, cases_of, check, main, run
+
+
+def data(name):
+    """Where the images of `name` are, or a skip."""
+    for folder in (os.environ.get("LASTLAYER_DATA"), SOURCE / "data"):
+        if folder and (pathlib.Path(folder) / name).is_dir():
+            return {"LASTLAYER_DATA": str(folder)}
+    if name == "fashion" and images.FASHION.is_dir():
+        return {}
+    check(name != "fashion" or os.environ.get("CI") != "true", "no Fashion-MNIST: install dataset-fashion-mnist")
+    raise Skip(f"no images of {name}")
+
+
+@cases_of([("fashion", "fashion"), ("mnist", "mnist")])
+def quick(name):
+    env = data(name)
+    begin = time.monotonic()
+    out, err = run("reproduce", name, "--quick", env=env)
+    seconds = time.monotonic() - begin
+    check("stage 1 of 6" in err and "in all" in err and "left" in err, err)
+    found, markdown, lines = tables(name)
+    check(out == markdown and "# " + name in markdown, "stdout is not the Markdown")
+    for row in found["rows"]:
+        check_row(name, row)
+    for task in ("selective", "ood"):
+        for protocol in ("honest", "paper"):
+            rows = [(r["method"], r["scope"]) for r in found["rows"] if r["task"] == task and r["protocol"] == protocol]
+            check(rows == [(m, s) for m in METHODS for s in ("last", "full")] + [("point", "last")], rows)
+    accuracy = next(r for r in found["rows"] if r["method"] == "point")["metrics"]["accuracy"]["ours"]
+    check(accuracy > (0.75 if name == "fashion" else 0.9), f"accuracy {accuracy}")
+    check(len(lines) > 200 and all(float(x["ours"]) == x["ours"] or x["ours"] for x in lines), "CSV")
+    again, _ = run("reproduce", name, "--quick", env=env)
+    check(again == out, "what was there was made again, differently")
+    print(f"# {name}: {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
