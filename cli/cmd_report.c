@@ -202,7 +202,7 @@ const command cmd_report = {
              "--probs FILE | --logits FILE --labels FILE [--ood FILE] [OPTIONS] -o FILE",
     .operand = "PREDICTIONS",
     .operand_help = "files of lastlayer predict, shown side by side; a store of lastlayer search stands for the best trial of each of its "
-                    "methods; of an ensemble the provenance is shown",
+                    "methods, the JSON of lastlayer evaluate for its numbers; of an ensemble the provenance is shown",
     .several = true,
     .detail = "Writes one self-contained HTML page that opens offline and prints: a summary, a desk to choose an abstention threshold at, "
               "risk-coverage curves, histograms, reliability diagrams, out-of-distribution curves, the scores of the first s members, "

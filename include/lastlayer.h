@@ -569,6 +569,8 @@ typedef enum ll_text_form { LL_TEXT_PLAIN, LL_TEXT_JSON, LL_TEXT_CSV, LL_TEXT_MA
 /* A NUL-terminated text to free with ll_text_free. */
 LL_API ll_status ll_evaluation_text(char **out, ll_context *ctx, const ll_evaluation *evaluation, ll_text_form form) LL_CHECK_RESULT;
 LL_API void ll_text_free(char *text);
+/* Back from the JSON, every number as it was; an infinite nll is NaN then. */
+LL_API ll_status ll_evaluation_read(ll_evaluation *evaluation, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 
 /* A cut of one confidence: answer when confidence >= cut. */
 typedef struct ll_threshold {
@@ -611,7 +613,8 @@ LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_r
 /* ---- 12 report ----------------------------------------------------------------------------------------------------------- */
 
 typedef enum ll_report_kind {
-    LL_REPORT_PREDICTIONS, /* a file of ll_predict_write; the store of a search: each method's best; an ensemble: only its provenance */
+    LL_REPORT_PREDICTIONS, /* a file of ll_predict_write; the store of a search: each method's best; the JSON of an evaluation:
+                            * its numbers; an ensemble: only its provenance */
     LL_REPORT_PROBS,       /* FILE or FILE:NAME of someone else's probabilities, [N,K] or [S,N,K] */
     LL_REPORT_LOGITS
 } ll_report_kind;

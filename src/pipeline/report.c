@@ -223,7 +223,25 @@ static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_i
     return LL_OK;
 }
 
+static bool is_evaluation(const ll_report_input *input) {
+    size_t length = strlen(input->file);
+    return input->kind == LL_REPORT_PREDICTIONS && length > 5 && strcmp(input->file + length - 5, ".json") == 0;
+}
+
+/* The numbers of an evaluation; its points are not known any more. */
+static ll_status add_evaluation(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
+    if (input->ood)
+        return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, which --ood cannot add to; evaluate its predictions with --ood", input->file);
+    LLI_TRY(lli_memory_new(ctx, &e->evaluation, 1, sizeof *e->evaluation));
+    LLI_TRY(ll_evaluation_read(e->evaluation, ctx, input->file));
+    LLI_TRY(input->name ? lli_memory_text(ctx, &e->name, input->name) : stem(ctx, &e->name, input->file));
+    j->methods[j->page.count++] = (lli_page_method){.name = e->name, .evaluation = e->evaluation, .points = {.classes = e->evaluation->classes}};
+    return LL_OK;
+}
+
 static ll_status add(ll_context *ctx, job *j, entry *e, const ll_report_input *input, const char *labels) {
+    if (is_evaluation(input))
+        return add_evaluation(ctx, j, e, input);
     LLI_TRY(open_ensemble(ctx, e, input));
     if (!e->ensemble)
         return add_method(ctx, j, e, input, labels);
@@ -276,7 +294,7 @@ static ll_status read_images(ll_context *ctx, job *j, const char *where) {
     if (a->dtype != LL_DTYPE_U8 || !(a->rank == 3 || (a->rank == 4 && a->shape[3] == 3)) || a->shape[1] < 1 || a->shape[2] < 1)
         return lli_fail(ctx, LL_ERR_DATA, "the images %s are %s; expected u8 [N,H,W] or [N,H,W,3]", where, lli_array_text(text, a));
     for (int64_t m = 0; m < j->page.count; m++)
-        if (j->methods[m].points.n != a->shape[0])
+        if (j->methods[m].points.n && j->methods[m].points.n != a->shape[0])
             return lli_fail(ctx, LL_ERR_DATA, "there are %" PRId64 " images in %s, but %s has %" PRId64 " points", a->shape[0], where,
                             j->methods[m].name, j->methods[m].points.n);
     return LL_OK;

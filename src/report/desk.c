@@ -23,6 +23,8 @@ int64_t lli_desk_start(const lli_series *s) {
 static void options_of(lli_text *out, const lli_view *v) {
     lli_text_add(out, "<label for=\"desk-method\">Method</label><select id=\"desk-method\">");
     for (int64_t m = 0; m < v->page->count; m++) {
+        if (!v->page->methods[m].points.n)
+            continue;
         lli_text_add(out, "<option value=\"%" PRId64 "\"%s>", m, m == v->best ? " selected" : "");
         lli_html_text(out, v->page->methods[m].name);
         lli_text_add(out, "</option>");

@@ -77,6 +77,8 @@ ll_status lli_figure_histograms(lli_text *out, const lli_view *v) {
     for (int64_t m = 0; m < v->page->count && status == LL_OK; m++) {
         const ll_outcome *points = &v->page->methods[m].points;
         uint8_t *wrong = NULL;
+        if (!points->n)
+            continue;
         status = lli_memory_new(out->ctx, &wrong, points->n, 1);
         if (status != LL_OK)
             break;

@@ -90,6 +90,12 @@ static void ood(lli_text *out, const ll_evaluation *e) {
     lli_text_add(out, "\n  },\n");
 }
 
+static void options(lli_text *out, const ll_evaluation *e) {
+    const ll_evaluate_options *o = &e->rules;
+    lli_text_add(out, "  \"options\": {\"bins\": %" PRId64 ", \"edges\": \"%s\", \"aupr\": \"%s\", \"classifier\": \"%s\", \"compat\": \"%s\", \"costs\": %s},\n", o->bins,
+                 o->edges, o->aupr, o->classifier, o->compat, o->costs ? "true" : "false");
+}
+
 static void rules(lli_text *out, const ll_evaluation *e) {
     bool first = true;
     lli_text_add(out, "  \"rules\": {");
@@ -128,6 +134,7 @@ void lli_json_evaluation(lli_text *out, const ll_evaluation *e) {
     selective(out, "failure_auroc", e, offsetof(ll_selective, failure_auroc));
     number(out, "min_aurc", e->min_aurc);
     ood(out, e);
+    options(out, e);
     rules(out, e);
     lli_text_add(out, "}");
 }

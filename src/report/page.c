@@ -42,7 +42,7 @@ static void head(lli_text *out, const lli_page *page) {
     lli_text_add(out, "</style></head>\n");
 }
 
-static void top(lli_text *out, const lli_page *page, bool ood) {
+static void top(lli_text *out, const lli_page *page, bool curves, bool ood) {
     const ll_evaluation *e = page->methods[0].evaluation;
     lli_text_add(out, "<body><a class=\"skip\" href=\"#summary\">To the summary</a>\n<header><div><h1>");
     lli_html_text(out, page->title);
@@ -57,18 +57,16 @@ static void top(lli_text *out, const lli_page *page, bool ood) {
     lli_text_add(out,
                  ", %" PRId64 " method%s</p></div><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header>\n",
                  page->count, page->count > 1 ? "s" : "");
-    lli_text_add(out,
-                 "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a><a href=\"#desk\">Desk</a><a href=\"#selective\">Risk</a>"
-                 "<a href=\"#histograms\">Confidence</a><a href=\"#reliability\">Calibration</a>%s<a href=\"#tables\">Tables</a><a "
-                 "href=\"#provenance\">Provenance</a></nav>\n<main>\n",
-                 ood ? "<a href=\"#ood\">Unknown</a>" : "");
+    lli_text_add(out, "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>%s%s%s<a href=\"#tables\">Tables</a><a href=\"#provenance\">Provenance</a></nav>\n<main>\n",
+                 curves ? "<a href=\"#desk\">Desk</a><a href=\"#selective\">Risk</a><a href=\"#histograms\">Confidence</a>" : "",
+                 e->bins > 0 ? "<a href=\"#reliability\">Calibration</a>" : "", ood ? "<a href=\"#ood\">Unknown</a>" : "");
 }
 
 static ll_status body(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     bool ood = false;
     for (int64_t m = 0; m < v->page->count; m++)
         ood = ood || v->page->methods[m].out_points;
-    top(out, v->page, ood);
+    top(out, v->page, lli_view_any(v), ood);
     LLI_TRY(lli_summary_html(out, v));
     LLI_TRY(lli_desk_html(out, v, thumbs));
     LLI_TRY(lli_figure_risk_coverage(out, v));

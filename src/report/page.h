@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-/* One column of the comparison. Only points and evaluation must be there. */
+/* One column of the comparison. Only the evaluation must be there; a method without points (n = 0) has its numbers, and no curves. */
 typedef struct lli_page_method {
     const char *name;
     ll_outcome points;               /* with truth */

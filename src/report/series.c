@@ -90,6 +90,8 @@ ll_status lli_view_init(lli_view *v, ll_context *ctx, const lli_page *page) {
     *v = (lli_view){.page = page};
     LLI_TRY(lli_memory_new(ctx, &v->series, page->count, sizeof *v->series));
     for (int64_t m = 0; m < page->count; m++) {
+        if (!page->methods[m].points.n)
+            continue;
         LLI_TRY(lli_outcome_check_points(ctx, &page->methods[m].points));
         LLI_TRY(fill_method(v->series[m], ctx, &page->methods[m].points));
     }

@@ -109,7 +109,7 @@ static void headline(lli_text *out, const lli_view *v, const ll_threshold *half)
         lli_html_text(out, m->name);
         lli_text_add(out, " is wrong on <strong>");
         lli_html_percent(out, (double)e->errors / (double)e->n);
-        lli_text_add(out, "</strong> of the points, and no cut of its confidence halves that.");
+        lli_text_add(out, half ? "</strong> of the points, and no cut of its confidence halves that." : "</strong> of the points.");
     }
     lli_text_add(out, "</p>\n");
 }

@@ -123,5 +123,35 @@ def numbers_behind_the_figures():
     check(abs(sum(float(r[4]) for r in rows[1:]) - 1) < 1e-9 and abs(sum(float(r[5]) for r in rows[1:]) - 1) < 1e-9, "histograms of scores")
 
 
+@case
+def an_evaluation_read_back():
+    """The JSON of evaluate beside predictions: the same numbers in the tables, the rules of its own options, no curves."""
+    prepare()
+    run("predict", "ens.safetensors", "--features", "out_features.npy", "-o", "out.npz")
+    for name, more in ("plain", []), ("odd", ["--ood", "out.npz", "--bins", "7", "--edges", "right", "--aupr", "trapezoid"]):
+        pathlib.Path(name + ".json").write_text(run("evaluate", "pred.npz", *more, "--json")[0])
+    run("report", "plain.json", "pred.npz", "odd.json", "-o", "both.html")
+    page = pathlib.Path("both.html").read_text()
+    rows = {}
+    for table in ("table-scores", "table-selective"):
+        body = page.split(f'id="{table}"')[1].split("</table>")[0]
+        for row in re.findall(r"<tr>(.*?)</tr>", body.split("<tbody>")[1], re.S):
+            cells = re.findall(r"<td([^>]*)>(.*?)</td>", row, re.S)
+            rows.setdefault((table, cells[0][1]), []).append(["" if "data-v" not in a else a for a, _ in cells[2:]])
+    check(rows["table-scores", "plain"][0][1:] == rows["table-scores", "sgd"][0][1:], rows["table-scores", "plain"])
+    check(rows["table-selective", "plain"] == rows["table-selective", "sgd"], "selective")
+    check(len(re.findall(r'id="svg-reliability-\d+"', page)) == 3 and 'id="svg-histogram-1-sr"' in page and 'id="svg-histogram-0-sr"' not in page, "figures")
+    run("report", "odd.json", "-o", "alone.html")
+    page = pathlib.Path("alone.html").read_text()
+    check("7 equal-width bins (a,b]" in page and "trapezoids" in page and 'href="#desk"' not in page and "no cut" not in page, "the page of one evaluation")
+    for target in re.findall(r'href="#([a-z]+)"', page):
+        check(f'id="{target}"' in page, f"a link to #{target}, which is not there")
+    pathlib.Path("bad.json").write_text('{"n": 3}')
+    fails(4, "report", "bad.json", "-o", "r.html", words=["bad.json is not an evaluation"])
+    pathlib.Path("worse.json").write_text('{"n": ')
+    fails(4, "report", "worse.json", "-o", "r.html", words=["worse.json: not JSON"])
+    fails(2, "report", "plain.json", "--ood", "out.npz", "-o", "r.html", words=["is an evaluation"])
+
+
 if __name__ == "__main__":
     main()

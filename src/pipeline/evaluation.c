@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads back what lastlayer evaluate --json prints. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "formats/file.h"
+#include "formats/tree.h"
+
+/* The word of an option in a form that lives forever; false where it is none of the choices. */
+static bool read_word(const char **out, const lli_tree *options, const char *name) {
+    static const char *const words[] = {"left", "right", "mass", "step", "trapezoid", "mean", "votes", "none", "brosse"};
+    const char *text = lli_tree_text(lli_tree_get(options, name));
+    for (size_t i = 0; text && i < LLI_COUNT(words); i++)
+        if (strcmp(words[i], text) == 0) {
+            *out = words[i];
+            return true;
+        }
+    return !text; /* files of older versions do not say: the default */
+}
+
+static bool read_rules(ll_evaluate_options *rules, const lli_tree *options) {
+    *rules = ll_evaluate_options_default();
+    int64_t bins = lli_tree_whole(lli_tree_get(options, "bins"));
+    if (bins > 0 && bins <= LL_BINS_MAX)
+        rules->bins = bins;
+    if (lli_tree_true(lli_tree_get(options, "costs")))
+        rules->costs = "given";
+    return read_word(&rules->edges, options, "edges") && read_word(&rules->aupr, options, "aupr") && read_word(&rules->classifier, options, "classifier") &&
+           read_word(&rules->compat, options, "compat");
+}
+
+/* The number `key` of each confidence, into the member at `offset` of each of the structs of `size` bytes. */
+static bool read_each(void *structs, size_t size, size_t offset, const lli_tree *tree, const char *key) {
+    const lli_tree *object = lli_tree_get(tree, key);
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        double value = lli_tree_number(lli_tree_get(object, ll_confidence_name(c)));
+        memcpy((char *)structs + (size_t)c * size + offset, &value, sizeof value);
+    }
+    return object != NULL;
+}
+
+static void read_bands(ll_evaluation *e, const lli_tree *bands) {
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        const lli_tree *band = lli_tree_get(bands, ll_confidence_name(c));
+        ll_selective *s = &e->selective[c];
+        s->ties = lli_tree_get(band, "best") != NULL;
+        s->best = s->ties ? lli_tree_number(lli_tree_get(band, "best")) : s->aurc;
+        s->expected = s->ties ? lli_tree_number(lli_tree_get(band, "expected")) : s->aurc;
+        s->worst = s->ties ? lli_tree_number(lli_tree_get(band, "worst")) : s->aurc;
+    }
+}
+
+static bool read_selective(ll_evaluation *e, const lli_tree *tree) {
+    const size_t size = sizeof(ll_selective);
+    bool ok = read_each(e->selective, size, offsetof(ll_selective, aurc), tree, "aurc") && read_each(e->selective, size, offsetof(ll_selective, eaurc), tree, "eaurc") &&
+              read_each(e->selective, size, offsetof(ll_selective, augrc), tree, "augrc") &&
+              read_each(e->selective, size, offsetof(ll_selective, failure_auroc), tree, "failure_auroc");
+    read_bands(e, lli_tree_get(tree, "aurc_band"));
+    return ok;
+}
+
+static bool read_ood(ll_evaluation *e, const lli_tree *ood) {
+    const size_t size = sizeof(ll_ood);
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        e->ood[c] = (ll_ood){NAN, NAN, NAN, NAN};
+    e->base_rate = NAN;
+    e->n_out = lli_tree_whole(lli_tree_get(ood, "n"));
+    e->has_ood = e->n_out > 0;
+    if (!e->has_ood) {
+        e->n_out = 0;
+        return true;
+    }
+    e->base_rate = lli_tree_number(lli_tree_get(ood, "base_rate"));
+    return read_each(e->ood, size, offsetof(ll_ood, auroc), ood, "auroc") && read_each(e->ood, size, offsetof(ll_ood, aupr_in), ood, "aupr_in") &&
+           read_each(e->ood, size, offsetof(ll_ood, aupr_out), ood, "aupr_out") && read_each(e->ood, size, offsetof(ll_ood, fpr95), ood, "fpr95");
+}
+
+static bool read_bins(ll_evaluation *e, const lli_tree *bins) {
+    e->bins = lli_tree_count(bins);
+    for (int64_t j = 0; j < e->bins && e->bins <= LL_BINS_MAX; j++) {
+        const lli_tree *bin = lli_tree_at(bins, j);
+        e->bin[j] = (ll_bin){.lo = lli_tree_number(lli_tree_get(bin, "lo")),
+                             .hi = lli_tree_number(lli_tree_get(bin, "hi")),
+                             .n = lli_tree_whole(lli_tree_get(bin, "n")),
+                             .accuracy = lli_tree_number(lli_tree_get(bin, "accuracy")),
+                             .confidence = lli_tree_number(lli_tree_get(bin, "confidence"))};
+        if (!isfinite(e->bin[j].lo) || !isfinite(e->bin[j].hi) || e->bin[j].n < 0)
+            return false;
+    }
+    return e->bins <= LL_BINS_MAX;
+}
+
+static bool read_all(ll_evaluation *e, const lli_tree *tree) {
+    memset(e, 0, sizeof *e);
+    e->n = lli_tree_whole(lli_tree_get(tree, "n"));
+    e->errors = lli_tree_whole(lli_tree_get(tree, "errors"));
+    e->classes = LLI_MAX(0, lli_tree_whole(lli_tree_get(tree, "classes")));
+    const struct {
+        const char *key;
+        double *place;
+    } numbers[] = {{"accuracy", &e->accuracy}, {"nll", &e->nll}, {"brier", &e->brier}, {"ece", &e->ece}, {"mce", &e->mce}, {"cost", &e->cost}, {"min_aurc", &e->min_aurc}};
+    for (size_t i = 0; i < LLI_COUNT(numbers); i++)
+        *numbers[i].place = lli_tree_number(lli_tree_get(tree, numbers[i].key));
+    return e->n > 0 && e->errors >= 0 && e->errors <= e->n && isfinite(e->accuracy) && read_rules(&e->rules, lli_tree_get(tree, "options")) &&
+           read_bins(e, lli_tree_get(tree, "bins")) && read_selective(e, tree) && read_ood(e, lli_tree_get(tree, "ood"));
+}
+
+ll_status ll_evaluation_read(ll_evaluation *evaluation, ll_context *ctx, const char *path) {
+    lli_file file;
+    lli_tree *tree = NULL;
+    ll_status status;
+    LLI_TRY(lli_file_read(&file, ctx, path));
+    LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path));
+    if (!read_all(evaluation, tree))
+        LLI_DO(lli_fail(ctx, LL_ERR_FORMAT, "%s is not an evaluation; expected what lastlayer evaluate --json prints", path));
+done:
+    lli_tree_free(tree);
+    lli_file_release(&file);
+    return status;
+}
