@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernels run here. Levels are listed from the plainest to the fastest. */
+/* Which kernels run here. Levels are listed from the plainest to the fastest; those after the first CHOSEN run on request only. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
 #include "kernels/levels.h"
 
-#if defined(__x86_64__)
+#if defined(LLI_WITH_V4)
+#define LEVELS &lli_kernels_ref, &lli_kernels_base, &lli_kernels_v3, &lli_kernels_v4
+#define NAMES "ref|base|v3|v4"
+#elif defined(__x86_64__)
 #define LEVELS &lli_kernels_ref, &lli_kernels_base, &lli_kernels_v3
 #define NAMES "ref|base|v3"
 #else
@@ -15,6 +18,7 @@
 #endif
 
 static const lli_kernels *const levels[] = {LEVELS};
+enum { CHOSEN = LLI_COUNT(levels) < 3 ? LLI_COUNT(levels) : 3 }; /* levels that may be taken unasked */
 
 static bool supported(const lli_kernels *level) {
 #if defined(__x86_64__)
@@ -22,7 +26,19 @@ static bool supported(const lli_kernels *level) {
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                __builtin_cpu_supports("bmi2");
 #endif
+#if defined(LLI_WITH_V4)
+    if (level == &lli_kernels_v4)
+        return supported(&lli_kernels_v3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#endif
     return level != NULL;
+}
+
+bool lli_kernels_known(const char *name) {
+    for (size_t i = 0; i < LLI_COUNT(levels); i++)
+        if (strcmp(levels[i]->name, name) == 0)
+            return true;
+    return false;
 }
 
 const lli_kernels *lli_kernels_level(const char *name) {
@@ -40,7 +56,7 @@ const lli_kernels *lli_kernels_get(void) {
     const char *asked = getenv("LASTLAYER_ISA");
     if (asked && *asked)
         return lli_kernels_level(asked);
-    size_t best = LLI_COUNT(levels) - 1;
+    size_t best = CHOSEN - 1;
     while (!supported(levels[best]))
         best--;
     return levels[best];

@@ -125,7 +125,8 @@ typedef struct lli_kernels {
 /* The level of this process: the best one the processor has, or what LASTLAYER_ISA asks for. NULL if that is unknown or not supported. */
 const lli_kernels *lli_kernels_get(void);
 const lli_kernels *lli_kernels_level(const char *name); /* NULL likewise */
-const char *lli_kernels_names(void);                    /* "ref|base|v3", for messages */
+bool lli_kernels_known(const char *name);               /* this build has it, whatever the processor */
+const char *lli_kernels_names(void);                    /* "ref|base|v3|v4", for messages */
 
 /* A multiple of 16 that is none of 128: rows start in different cache sets. */
 static inline int64_t lli_kernels_pad(int64_t count) {

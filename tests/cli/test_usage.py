@@ -124,6 +124,8 @@ def bash_completes(line, expected):
 def unknown_kernels():
     samples.make()
     fails(2, *samples.FIT, "-o", "e.safetensors", env={"LASTLAYER_ISA": "v9"}, words="LASTLAYER_ISA")
+    if "avx512vl" not in open("/proc/cpuinfo").read():
+        fails(2, *samples.FIT, "-o", "e.safetensors", env={"LASTLAYER_ISA": "v4"}, words="LASTLAYER_ISA")
     check("(none kernels)" in run("--version", env={"LASTLAYER_ISA": "v9"})[0], "the version names kernels that do not exist")
 
 

@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 #include "kernels/levels.h"
 
-static const char *const level_names[] = {"ref", "base", "v3"};
+static const char *const level_names[] = {"ref", "base", "v3", "v4"};
 static const int64_t odd_sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 130};
 
 /* Runs the body for every level of this machine, as `kernels`. From 0: ref too; from 1: those that are compared with it. */

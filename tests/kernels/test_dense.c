@@ -219,6 +219,8 @@ static void levels_by_name(void **state) {
     assert_ptr_equal(lli_kernels_level("ref"), &lli_kernels_ref);
     assert_ptr_equal(lli_kernels_level("base"), &lli_kernels_base);
     assert_null(lli_kernels_level("v9"));
+    assert_false(lli_kernels_known("v9"));
+    assert_string_not_equal(ll_isa(), "v4"); /* only on request */
     setenv("LASTLAYER_ISA", "base", 1);
     assert_ptr_equal(lli_kernels_get(), &lli_kernels_base);
     assert_string_equal(ll_isa(), "base");
