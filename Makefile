@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale oracle fuzz clean
+.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale oracle fuzz cross clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -52,6 +52,10 @@ bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> ben
 oracle:         ## make the committed fixtures again and compare
 	@tools/setup build check oracle
 	@$(PYTHON) tools/oracle.py
+
+cross:          ## the kernels compile for aarch64
+	@tools/setup cross
+	@tools/cross
 
 clean:
 	@rm -rf build build-* demo

@@ -14,11 +14,12 @@ typedef struct mean {
 } mean;
 
 INLINE mean mean_start(const lli_tally *t, int64_t row, double weight, int64_t shares) {
-    mean m = {.scaled = all_d(1 / LLI_TALLY_SCALE / weight), .per_share = all_d(1 / (double)shares)};
-    for (int i = 0; i < H; i++)
-        m.top[i] = (double)t->first_top[row + i];
-    m.first_inverse = load_d(t->first_inverse + row) * (1 / LLI_TALLY_SCALE);
-    return m;
+    return (mean){
+        .top = load_integers(t->first_top + row),
+        .scaled = all_d(1 / LLI_TALLY_SCALE / weight),
+        .per_share = all_d(1 / (double)shares),
+        .first_inverse = load_d(t->first_inverse + row) * (1 / LLI_TALLY_SCALE),
+    };
 }
 
 /* p_hat - p_first. */
