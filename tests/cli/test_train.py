@@ -6,6 +6,7 @@ import random
 import signal
 import struct
 import subprocess
+import time
 
 import numpy as np
 
@@ -88,23 +89,25 @@ def convolutions():
 @case
 def killed_at_random_and_resumed():
     images.fashion()
-    more = ("--epochs", "25", "--keep", "best", "--threads", "2")
+    more = ("--epochs", "40", "--keep", "best", "--threads", "2")
     run(*TRAIN, *more, "-o", "whole.safetensors")
     chance = random.Random(5)
     kills = kept = 0
     words = [COMMAND, *map(str, TRAIN), *more, "-o", "cut.safetensors"]
-    for _ in range(40):
-        child = subprocess.Popen(words + ["--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            child.wait(chance.uniform(0.02, 0.25))
-            break
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-            kills += 1
-            kept += os.path.exists("cut.safetensors.partial")
-    if not os.path.exists("cut.safetensors"):
-        run(*words[1:], "--resume")
+    ended = False
+    while not ended:
+        child = subprocess.Popen(words + ["--resume"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        epochs = chance.randrange(1, 4)  # told before the kill, which comes a random moment later
+        for line in child.stderr:
+            epochs -= line.startswith("note: epoch ")
+            if epochs == 0:
+                break
+        time.sleep(chance.uniform(0, 0.003))
+        child.kill()
+        child.wait()
+        ended = child.returncode == 0
+        kills += not ended
+        kept += os.path.exists("cut.safetensors.partial")
     check(kills > 1 and kept > 0, f"{kills} kills, {kept} with something kept: the test missed")
     check(read("cut.safetensors") == read("whole.safetensors"), "kill and resume end in other bytes")
     check(not os.path.exists("cut.safetensors.partial"), "the work file stayed")
