@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times whole epochs through the training loop, shuffle and all, on the shapes of real heads: CPU time of one thread, the fastest epoch of a
- * few, in milliseconds. Usage: build/bench/epochs [SHAPE]. LASTLAYER_ISA chooses the level. */
+/* Times whole epochs through the training loop, shuffle and all, on the shapes of real heads: CPU time of one thread, the fastest epoch of
+ * a few, in milliseconds. Usage: build/bench/epochs [SHAPE]. LASTLAYER_ISA chooses the level. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,9 @@ typedef struct method {
 } method;
 
 static const shape shapes[] = {{"mnist", 60000, 20, 10, 32}, {"cifar10", 50000, 512, 10, 128}, {"cifar100", 50000, 512, 100, 128}};
-static const method methods[] = {{"sgd", false, false, false, 0},       {"f16", true, false, false, 0},         {"bootstrap", false, false, true, 0},
-                                 {"sgld", false, true, false, 0},       {"dropout .5", false, false, false, .5}, {"dropout .1", false, false, false, .1},
+static const method methods[] = {{"sgd", false, false, false, 0},         {"f16", true, false, false, 0},
+                                 {"bootstrap", false, false, true, 0},    {"sgld", false, true, false, 0},
+                                 {"dropout .5", false, false, false, .5}, {"dropout .1", false, false, false, .1},
                                  {"dropout .3", false, false, false, .3}};
 
 static double cpu(void) {
@@ -69,7 +70,8 @@ static ll_dataset *dataset(ll_context *ctx, const shape *s, bool half, void **fe
     return data;
 }
 
-static void report(ll_context *ctx, const lli_model *model, const ll_dataset *data, const float *padded, const shape *s, const method *m, int epochs) {
+static void report(ll_context *ctx, const lli_model *model, const ll_dataset *data, const float *padded, const shape *s, const method *m,
+                   int epochs) {
     lli_chain *chain;
     must(ctx, lli_chain_new(&chain, ctx, model, data, s->B, 0, m->resampled));
     chain->rows.padded = padded;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times prediction on the shapes of real heads: nanoseconds of CPU time per (member, row), softmax and all statistics included, on one thread.
- * Usage: build/bench/predict [SHAPE]. A run takes a few seconds. */
+/* Times prediction on the shapes of real heads: nanoseconds of CPU time per (member, row), softmax and all statistics included, on one
+ * thread. Usage: build/bench/predict [SHAPE]. A run takes a few seconds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

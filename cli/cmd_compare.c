@@ -20,13 +20,15 @@ typedef struct compare_args {
 } compare_args;
 
 #define AT(member) offsetof(compare_args, member)
-#define EXAMPLE "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy"
+#define EXAMPLE                                                                                                                            \
+    "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy"
 
 static const ll_option test_table[] = {
     {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE",
      .help = "features the training has not seen: FILE or FILE:NAME; may be left out when --features is a file of lastlayer encode"},
     {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
-    {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA", .standard = "test images of classes the network does not know",
+    {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA",
+     .standard = "test images of classes the network does not know",
      .help = "with --data: other images, as out-of-distribution points"},
     {.name = "risk", .type = LL_OPTION_REAL, .offset = AT(options.risk), .arg = "R", .min = 0, .max = 1, .standard = "0.01",
      .help = "the share of errors allowed by the suggested threshold"},

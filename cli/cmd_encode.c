@@ -21,7 +21,8 @@ static const ll_option data_table[] = {
     {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "SOURCE",
      .standard = "test images of the classes that the network was not trained on",
      .help = "other images that become features_out: a name, a folder or a file"},
-    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE", .help = "the features to write, .npz or .safetensors"},
+    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
+     .help = "the features to write, .npz or .safetensors"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the result does not depend on it"},
 };
@@ -58,7 +59,8 @@ static void summary(const encode_args *args, const ll_network *network, const ll
             fprintf(to, "%s%" PRId64 " %s", mark, ll_dataset_rows(sets[i]), names[i]);
             mark = ", ";
         }
-    fprintf(to, " rows, %" PRId64 " features of %s, %.1f s -> %s\n", ll_network_features(network), ll_network_text(network), seconds, args->output);
+    fprintf(to, " rows, %" PRId64 " features of %s, %.1f s -> %s\n", ll_network_features(network), ll_network_text(network), seconds,
+            args->output);
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
@@ -76,7 +78,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_images_read(&images, ctx, args->data, &reading);
     }
     if (status == LL_OK) {
-        data = (ll_encode_data){ll_images_dataset(images, LL_IMAGES_TRAIN), ll_images_dataset(images, LL_IMAGES_TEST), ll_images_dataset(images, LL_IMAGES_OUT)};
+        data = (ll_encode_data){ll_images_dataset(images, LL_IMAGES_TRAIN), ll_images_dataset(images, LL_IMAGES_TEST),
+                                ll_images_dataset(images, LL_IMAGES_OUT)};
         status = ll_encode_write(ctx, args->output, network, &data, &args->options);
     }
     if (status == LL_OK)
@@ -98,10 +101,11 @@ const command cmd_encode = {
     .usage = "NETWORK --data NAME [--out-data SOURCE] [OPTIONS] -o FILE",
     .operand = "NETWORK",
     .operand_help = "a file of lastlayer train",
-    .detail = "Writes features_train, features_val (the rows that train held out), features_test and, where there are such rows, features_out, "
-              "with labels_train, labels_val, labels_test; and the last layer itself, W and b, and classes, the original ids in the order of "
-              "the labels. fit, predict and compare take the file whole: --features encoded.npz. A network of some classes only makes the test "
-              "images of the others its out-of-distribution rows.",
+    .detail =
+        "Writes features_train, features_val (the rows that train held out), features_test and, where there are such rows, features_out, "
+        "with labels_train, labels_val, labels_test; and the last layer itself, W and b, and classes, the original ids in the order of "
+        "the labels. fit, predict and compare take the file whole: --features encoded.npz. A network of some classes only makes the test "
+        "images of the others its out-of-distribution rows.",
     .examples = examples,
     .args_size = sizeof(encode_args),
     .defaults = defaults,

@@ -74,7 +74,8 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
 
 static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
-    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias, args->network.network};
+    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias,
+                            args->network.network};
     ll_status status = network_check(&args->network, &cmd_fit, typed);
     if (status == LL_OK && !args->network.network)
         status = inputs_require("--features", args->training.features, example);
@@ -142,8 +143,8 @@ const command cmd_fit = {
     .detail = "Starts at the trained last layer (--head), or at the MAP solution when none is given, and samples S last layers. The same "
               "inputs, options and seed give the same file, for any number of threads.\n"
               "\n"
-              "With --layers 2 or 3 the members are that many dense layers on the features, with --network whole networks on images; the method "
-              "ensemble trains each member from a start of its own.\n"
+              "With --layers 2 or 3 the members are that many dense layers on the features, with --network whole networks on images; the "
+              "method ensemble trains each member from a start of its own.\n"
               "\n"
               "While it runs, finished members lie in FILE.partial. After an interruption the same command with --resume "
               "goes on from there.",

@@ -22,7 +22,8 @@ static const ll_option data_table[] = {
 };
 
 static const ll_option run_table[] = {
-    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE", .help = "the network to write, .safetensors"},
+    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
+     .help = "the network to write, .safetensors"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the result does not depend on it"},
 };
@@ -73,8 +74,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_network_write(ctx, args->output, network);
     if (status == LL_OK) {
         FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
-        fprintf(to, "%s: %" PRId64 " classes, %" PRId64 " features -> %s\n", ll_network_text(network), ll_network_classes(network), ll_network_features(network),
-                args->output);
+        fprintf(to, "%s: %" PRId64 " classes, %" PRId64 " features -> %s\n", ll_network_text(network), ll_network_classes(network),
+                ll_network_features(network), args->output);
         if (score.n)
             fprintf(to, "test accuracy %.4f (%" PRId64 " rows), NLL %.4f\n", score.accuracy, score.n, score.nll);
     }
@@ -94,9 +95,9 @@ const command cmd_import = {
     .usage = "FILE [--data NAME] [OPTIONS] -o FILE",
     .operand = "FILE",
     .operand_help = "weights of Keras, .h5, or tensors of PyTorch, .safetensors or .npz",
-    .detail = "Finds the dense layers, convolutions and batch norms of an MLP or a VGG-16, turns them into the shapes of lastlayer's own networks and "
-              "writes such a network. lastlayer inspect shows which layer became which. With --data the test accuracy is printed: if it is what it "
-              "was before, the layers were understood.",
+    .detail = "Finds the dense layers, convolutions and batch norms of an MLP or a VGG-16, turns them into the shapes of lastlayer's own "
+              "networks and writes such a network. lastlayer inspect shows which layer became which. With --data the test accuracy is "
+              "printed: if it is what it was before, the layers were understood.",
     .examples = examples,
     .args_size = sizeof(import_args),
     .defaults = defaults,

@@ -59,9 +59,9 @@ const command cmd_reproduce = {
     .operand = "NAME",
     .operand_help = "mnist, fashion, cifar10, cifar100 or imagenet",
     .detail = "Trains the network of the paper, encodes its images, searches the paper's grids on the last layer (with --full also on all "
-              "layers), does the same on half of the classes for out-of-distribution detection, and writes the tables of the paper with our "
-              "numbers beside its, as Markdown, CSV and JSON. Each table comes twice: chosen on validation rows, and as the paper chose, on "
-              "the test rows. What the folder of results holds is not made again: after a kill the same command goes on.",
+              "layers), does the same on half of the classes for out-of-distribution detection, and writes the tables of the paper with "
+              "our numbers beside its, as Markdown, CSV and JSON. Each table comes twice: chosen on validation rows, and as the paper "
+              "chose, on the test rows. What the folder of results holds is not made again: after a kill the same command goes on.",
     .examples = examples,
     .args_size = sizeof(reproduce_args),
     .defaults = defaults,

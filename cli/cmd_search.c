@@ -21,7 +21,8 @@ static const ll_option table[] = {
     {.name = "val-features", .type = LL_OPTION_TEXT, .offset = AT(val_features), .arg = "FILE",
      .standard = "half of the test rows, by the seed", .help = "rows that choose, unseen by the network that made the features"},
     {.name = "val-labels", .type = LL_OPTION_TEXT, .offset = AT(val_labels), .arg = "FILE", .help = "their labels"},
-    {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE", .help = "rows that report: FILE or FILE:NAME"},
+    {.name = "test-features", .type = LL_OPTION_TEXT, .offset = AT(test_features), .arg = "FILE",
+     .help = "rows that report: FILE or FILE:NAME"},
     {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
     {.name = "out-features", .type = LL_OPTION_TEXT, .offset = AT(out_features), .arg = "FILE",
      .help = "out-of-distribution rows, for AUROC and AUPR"},
@@ -206,10 +207,10 @@ const command cmd_search = {
              "--network FILE --data DATA [LISTS] --store FOLDER\n"
              "--store FOLDER --show [--protocol P] [--by RULE] [--json | --csv | --markdown]",
     .detail = "Fits and evaluates every combination of the lists: --lr 0.1,0.01 --samples 10,100. What stands after a slash holds for one "
-              "method: --samples 10,100,1000/bootstrap:10,100. Trials that differ in --samples only share one run. A finished trial is kept "
-              "in the store at once, also one that diverged: after a kill the same command goes on. Trials are chosen on validation rows; "
-              "without them, half of the test rows choose and the other half is reported; --protocol paper chooses on the test rows, as the "
-              "paper did. A file that holds features_train, labels_train, features_test, labels_test (and features_val, labels_val, "
+              "method: --samples 10,100,1000/bootstrap:10,100. Trials that differ in --samples only share one run. A finished trial is "
+              "kept in the store at once, also one that diverged: after a kill the same command goes on. Trials are chosen on validation "
+              "rows; without them, half of the test rows choose and the other half is reported; --protocol paper chooses on the test rows, "
+              "as the paper did. A file that holds features_train, labels_train, features_test, labels_test (and features_val, labels_val, "
               "features_out, W, b) may be given whole as --features.",
     .examples = examples,
     .args_size = sizeof(search_args),

@@ -21,11 +21,13 @@ typedef struct train_args {
 
 static const ll_option data_table[] = {
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "NAME",
-     .help = "images and labels: mnist, fashion, cifar10, cifar100 (in $LASTLAYER_DATA or ./data), or a folder with the files of one of them"},
+     .help = "images and labels: mnist, fashion, cifar10, cifar100 (in $LASTLAYER_DATA or ./data), or a folder with the files of one of "
+             "them"},
 };
 
 static const ll_option run_table[] = {
-    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE", .help = "the network to write, .safetensors"},
+    {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
+     .help = "the network to write, .safetensors"},
     {.name = "resume", .type = LL_OPTION_FLAG, .offset = AT(resume),
      .help = "go on with a run that was interrupted, from FILE.partial; the result is the same bits"},
     {.name = "table", .type = LL_OPTION_FLAG, .offset = AT(table), .help = "print a table of the epochs at the end"},
@@ -138,8 +140,8 @@ static void print_json(const result *r) {
     ll_network_holdout(r->network, &held);
     printf("{\"net\": ");
     term_print_json_string(ll_network_text(r->network));
-    printf(", \"classes\": %" PRId64 ", \"rows\": %" PRId64 ", \"holdout\": %" PRId64 ", \"kept_epoch\": %" PRId64 ", ", ll_network_classes(r->network),
-           ll_dataset_rows(r->train) - held, held, ll_network_kept(r->network));
+    printf(", \"classes\": %" PRId64 ", \"rows\": %" PRId64 ", \"holdout\": %" PRId64 ", \"kept_epoch\": %" PRId64 ", ",
+           ll_network_classes(r->network), ll_dataset_rows(r->train) - held, held, ll_network_kept(r->network));
     print_pair("seconds", r->seconds);
     printf(",\n \"test\": ");
     if (r->score.n) {
@@ -158,7 +160,8 @@ static void print_json(const result *r) {
         const struct {
             const char *key;
             double value;
-        } pairs[] = {{"lr", e->lr}, {"nll", e->nll}, {"held_nll", e->held_nll}, {"held_accuracy", e->held_accuracy}, {"seconds", e->seconds}};
+        } pairs[] = {
+            {"lr", e->lr}, {"nll", e->nll}, {"held_nll", e->held_nll}, {"held_accuracy", e->held_accuracy}, {"seconds", e->seconds}};
         for (size_t p = 0; p < COUNT(pairs); p++) {
             printf("%s", p ? ", " : "");
             print_pair(pairs[p].key, pairs[p].value);
@@ -214,11 +217,12 @@ const command cmd_train = {
     .name = "train",
     .summary = "train a network on images",
     .usage = "--data NAME [--net NET] [OPTIONS] -o FILE",
-    .detail = "Trains the network and writes it with its description, so that encode can turn images into the features of its last layer. A "
-              "tenth of the training images is held out by the seed and listed in the file: encode keeps them apart as val, unseen by the "
-              "representation. --no-holdout trains on all of them.\n\nAfter each epoch the state goes to FILE.partial: a run that was "
-              "interrupted loses at most the epoch under way, and --resume goes on to the same bits. The defaults are the paper's recipe for "
-              "the network.",
+    .detail =
+        "Trains the network and writes it with its description, so that encode can turn images into the features of its last layer. A "
+        "tenth of the training images is held out by the seed and listed in the file: encode keeps them apart as val, unseen by the "
+        "representation. --no-holdout trains on all of them.\n\nAfter each epoch the state goes to FILE.partial: a run that was "
+        "interrupted loses at most the epoch under way, and --resume goes on to the same bits. The defaults are the paper's recipe for "
+        "the network.",
     .examples = examples,
     .args_size = sizeof(train_args),
     .defaults = defaults,

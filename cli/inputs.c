@@ -14,7 +14,8 @@
 #define AT(member) offsetof(training_args, member)
 
 const ll_option training_table[] = {
-    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE", .help = "features [N,D]: FILE or FILE:NAME; a file of lastlayer encode whole stands for its training part and its head"},
+    {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE",
+     .help = "features [N,D]: FILE or FILE:NAME; a file of lastlayer encode whole stands for its training part and its head"},
     {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
      .help = "labels [N], whole numbers from 0; may be left out when the file of the features has them (labels_train beside "
              "features_train)"},
@@ -40,12 +41,14 @@ const ll_option network_table[] = {
 const size_t network_count = sizeof network_table / sizeof network_table[0];
 
 ll_status network_check(const network_args *args, const command *cmd, const parsed *typed) {
-    static const char *const of_features[] = {"features", "labels", "head", "bias", "head-layout", "init", "classes", "layers", "test-features", "test-labels"};
+    static const char *const of_features[] = {"features", "labels",  "head",   "bias",          "head-layout",
+                                              "init",     "classes", "layers", "test-features", "test-labels"};
     if (!args->network)
         return args->data ? complain(LL_ERR_USAGE, "--data belongs to --network, which is missing") : LL_OK;
     for (size_t i = 0; i < sizeof of_features / sizeof of_features[0]; i++)
         if (args_given(typed, cmd, of_features[i]))
-            return complain(LL_ERR_USAGE, "--network and --%s exclude each other: a network is fitted on images, with --data", of_features[i]);
+            return complain(LL_ERR_USAGE, "--network and --%s exclude each other: a network is fitted on images, with --data",
+                            of_features[i]);
     return args->data ? LL_OK : complain(LL_ERR_USAGE, "--data is missing (for example: --network net.safetensors --data mnist)");
 }
 

@@ -16,7 +16,8 @@ extern const size_t training_count;
 training_args training_defaults(void);
 
 /* Reads what the flags name, for a fit with these options, whose init it sets. *head is NULL when theta* is to be found. */
-ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *options, ll_context *ctx, const training_args *args) LL_CHECK_RESULT;
+ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *options, ll_context *ctx,
+                        const training_args *args) LL_CHECK_RESULT;
 
 /* The flags that name a network and its images instead. */
 typedef struct network_args {
@@ -28,7 +29,8 @@ extern const size_t network_count;
 
 /* A network takes images; what belongs to features has no place beside it. */
 ll_status network_check(const network_args *args, const command *cmd, const parsed *typed) LL_CHECK_RESULT;
-ll_status network_read(ll_network **network, ll_images **images, ll_context *ctx, const network_args *args, const char *out_data) LL_CHECK_RESULT;
+ll_status network_read(ll_network **network, ll_images **images, ll_context *ctx, const network_args *args,
+                       const char *out_data) LL_CHECK_RESULT;
 
 /* Refuses a missing flag with the usage that has it. */
 ll_status inputs_require(const char *flag, const char *value, const char *example) LL_CHECK_RESULT;

@@ -9,7 +9,8 @@
 #include "term.h"
 
 const command *const commands[] = {
-    &cmd_train, &cmd_import, &cmd_encode, &cmd_fit, &cmd_predict, &cmd_evaluate, &cmd_threshold, &cmd_compare, &cmd_search, &cmd_reproduce, &cmd_report, &cmd_inspect, &cmd_convert,
+    &cmd_train,   &cmd_import, &cmd_encode,    &cmd_fit,    &cmd_predict, &cmd_evaluate, &cmd_threshold,
+    &cmd_compare, &cmd_search, &cmd_reproduce, &cmd_report, &cmd_inspect, &cmd_convert,
 };
 const size_t command_count = COUNT(commands);
 

@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
 
     ll_threshold cut;
     CHECK(ll_threshold_at_coverage(&cut, ctx, &outcome, LL_CONFIDENCE_SR, 0.9));
-    printf("answering the surest %.0f %% (sr >= %.4f): error rate %.4f instead of %.4f\n", 100 * cut.coverage, cut.cut, cut.risk, 1 - evaluation->accuracy);
+    printf("answering the surest %.0f %% (sr >= %.4f): error rate %.4f instead of %.4f\n", 100 * cut.coverage, cut.cut, cut.risk,
+           1 - evaluation->accuracy);
 
     free(evaluation);
     ll_predictions_free(predictions);

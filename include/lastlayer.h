@@ -162,7 +162,8 @@ LL_API const char *ll_bundle_meta_value(const ll_bundle *bundle, int64_t i);
 
 /* One array of a file. `where` is FILE or FILE:NAME; FILE alone must hold exactly one array, or one called by one of the `names`
  * (a NULL-terminated list, may be NULL). The view lives as long as the bundle. */
-LL_API ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names) LL_CHECK_RESULT;
+LL_API ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where,
+                               const char *const *names) LL_CHECK_RESULT;
 
 typedef struct ll_named_array {
     const char *name;
@@ -197,8 +198,10 @@ LL_API ll_status ll_convert(ll_context *ctx, const char *to, const char *from, c
 typedef struct ll_dataset ll_dataset;
 
 /* `labels` may be NULL. `classes` K: 0 = 1 + the largest label, refused above N. The arrays must outlive the dataset. */
-LL_API ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes) LL_CHECK_RESULT;
-LL_API ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels, int64_t classes) LL_CHECK_RESULT;
+LL_API ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels,
+                                int64_t classes) LL_CHECK_RESULT;
+LL_API ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels,
+                                 int64_t classes) LL_CHECK_RESULT;
 LL_API void ll_dataset_free(ll_dataset *data);
 LL_API int64_t ll_dataset_rows(const ll_dataset *data);     /* N */
 LL_API int64_t ll_dataset_features(const ll_dataset *data); /* D */
@@ -274,7 +277,8 @@ typedef struct ll_import_options {
 LL_API ll_import_options ll_import_options_default(void);
 LL_API const ll_option *ll_import_options_table(size_t *count);
 /* `images`: what it was trained on, for the shape of its input, shift, scale and classes; may be NULL. */
-LL_API ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images, const ll_import_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images,
+                                   const ll_import_options *options) LL_CHECK_RESULT;
 
 typedef struct ll_train_options {
     size_t struct_size;
@@ -302,8 +306,8 @@ LL_API const ll_option *ll_train_options_table(size_t *count);
 LL_API ll_status ll_train(ll_network **out, ll_context *ctx, const ll_dataset *data, const ll_train_options *options) LL_CHECK_RESULT;
 /* The same, into a .safetensors file, and also to *out where that is not NULL. PATH.partial has the state after the last whole epoch: with
  * `resume` an interrupted run goes on from there and ends in the same bits; without it an existing PATH.partial is refused. */
-LL_API ll_status ll_train_write(ll_network **out, ll_context *ctx, const char *path, const ll_dataset *data, const ll_train_options *options,
-                                bool resume) LL_CHECK_RESULT;
+LL_API ll_status ll_train_write(ll_network **out, ll_context *ctx, const char *path, const ll_dataset *data,
+                                const ll_train_options *options, bool resume) LL_CHECK_RESULT;
 
 typedef struct ll_network_score {
     int64_t n;
@@ -311,7 +315,8 @@ typedef struct ll_network_score {
 } ll_network_score;
 
 /* On rows with labels, numbered as the network's classes. */
-LL_API ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_network *network, const ll_dataset *data) LL_CHECK_RESULT;
+LL_API ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_network *network,
+                                     const ll_dataset *data) LL_CHECK_RESULT;
 
 /* What to encode; NULL where there is none. */
 typedef struct ll_encode_data {
@@ -339,7 +344,8 @@ typedef struct ll_head ll_head;
 typedef enum ll_head_layout { LL_HEAD_LAYOUT_AUTO, LL_HEAD_LAYOUT_KD, LL_HEAD_LAYOUT_DK } ll_head_layout;
 
 /* W is [K,D] (PyTorch) or [D,K] (Keras), told apart by `features` D; bias may be NULL = zeros. When D = K the layout must be said. */
-LL_API ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_array *bias, int64_t features, ll_head_layout layout) LL_CHECK_RESULT;
+LL_API ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_array *bias, int64_t features,
+                             ll_head_layout layout) LL_CHECK_RESULT;
 /* `weight` FILE or FILE:NAME. In a file with several arrays W/b, weight/bias, kernel/bias, fc.weight/fc.bias and the like are found. */
 LL_API ll_status ll_head_read(ll_head **out, ll_context *ctx, const char *weight, const char *bias /* or NULL */, int64_t features,
                               ll_head_layout layout) LL_CHECK_RESULT;
@@ -353,7 +359,8 @@ typedef struct ll_head_solve_options {
 
 LL_API ll_head_solve_options ll_head_solve_options_default(void);
 /* The MAP by L-BFGS: argmin (1/N) sum -log p(y_i|z_i) + tau/(2N) |theta|^2. Not converged = a warning through the log, not a failure. */
-LL_API ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data,
+                               const ll_head_solve_options *options) LL_CHECK_RESULT;
 LL_API void ll_head_free(ll_head *head);
 LL_API int64_t ll_head_classes(const ll_head *head);
 LL_API int64_t ll_head_features(const ll_head *head);
@@ -379,7 +386,7 @@ typedef struct ll_fit_options {
     const char *shuffle;     /* "full", or "block:ROWS" for features larger than memory */
     int64_t layers;          /* L dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last */
     const char *dropout_at;  /* of a whole network: "paper", or "own" for the network's own dropout layers */
-    const char *init;        /* how theta* is found where none is given: "map" (one layer), "adam"; NULL = map for one layer, adam for more */
+    const char *init;        /* how theta* is found where none is given: "map" or "adam"; NULL = map for one layer, adam for more */
 } ll_fit_options;
 
 LL_API ll_fit_options ll_fit_options_default(void);
@@ -398,7 +405,8 @@ LL_API bool ll_method_uses(const char *method, const char *option);
 typedef struct ll_ensemble ll_ensemble;
 
 /* theta* = head; NULL = the MAP. The result is in memory. */
-LL_API ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head, const ll_fit_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head,
+                        const ll_fit_options *options) LL_CHECK_RESULT;
 
 /* The same, straight to a .safetensors file, member by member through PATH.partial. With `resume` a killed run goes on from there and
  * ends in the same bits; without it an existing PATH.partial is refused, so that nothing is lost. */
@@ -406,11 +414,12 @@ LL_API ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_datase
                               bool resume) LL_CHECK_RESULT;
 
 /* The same for a whole network on the images that it was trained on: theta* = network, all of its parameters move, its own dropout and
- * augmentation stay on while members are trained. Rows that it held out are left out, if `data` are its own. The method ensemble trains each
- * member from a start of its own, by the options in the network's file. */
-LL_API ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network, const ll_fit_options *options) LL_CHECK_RESULT;
-LL_API ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network, const ll_fit_options *options,
-                                      bool resume) LL_CHECK_RESULT;
+ * augmentation stay on while members are trained. Rows that it held out are left out, if `data` are its own. The method ensemble trains
+ * each member from a start of its own, by the options in the network's file. */
+LL_API ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network,
+                                const ll_fit_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network,
+                                      const ll_fit_options *options, bool resume) LL_CHECK_RESULT;
 
 /* ---- 9 ensemble ---------------------------------------------------------------------------------------------------------- */
 
@@ -465,9 +474,9 @@ typedef struct ll_predictor ll_predictor;
 /* A predictor holds all the workspace: ll_predictor_run allocates nothing, so one per thread predicts forever. */
 LL_API ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 LL_API void ll_predictor_free(ll_predictor *predictor);
-/* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks of
- * MC-Dropout, so that an answer does not depend on the batch it came in. Fails on a feature that is not finite and on logits beyond f32; the
- * sentence is the predictor's own, so that threads do not share one. */
+/* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks
+ * of MC-Dropout, so that an answer does not depend on the batch it came in. Fails on a feature that is not finite and on logits beyond f32;
+ * the sentence is the predictor's own, so that threads do not share one. */
 LL_API ll_status ll_predictor_run(ll_prediction *out, ll_predictor *predictor, const float *z, int64_t n, int64_t row) LL_CHECK_RESULT;
 LL_API const char *ll_predictor_message(const ll_predictor *predictor); /* of its last failure; "" if none */
 
@@ -509,8 +518,10 @@ LL_API ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, cons
 /* The out-of-distribution points of such a file (its arrays out_label and so on); NULL where it has none. */
 LL_API ll_status ll_predictions_read_out(ll_predictions **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 /* Someone else's outputs: probabilities or logits, [N,K] or [S,N,K] (members). */
-LL_API ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits, const ll_array *labels) LL_CHECK_RESULT;
-LL_API ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits, const char *labels) LL_CHECK_RESULT;
+LL_API ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits,
+                                    const ll_array *labels) LL_CHECK_RESULT;
+LL_API ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits,
+                                     const char *labels) LL_CHECK_RESULT;
 LL_API void ll_predictions_free(ll_predictions *predictions);
 LL_API ll_outcome ll_predictions_view(const ll_predictions *predictions);
 
@@ -545,7 +556,8 @@ typedef struct ll_ood {
     double auroc, aupr_in, aupr_out, fpr95;
 } ll_ood;
 
-/* NaN = undefined (no error, all errors, S = 1, no probabilities); nll is +inf if a true class has probability 0. JSON says null for both. */
+/* NaN = undefined (no error, all errors, S = 1, no probabilities); nll is +inf if a true class has probability 0. JSON says null for
+ * both. */
 typedef struct ll_evaluation {
     int64_t n, errors, classes;
     double accuracy, nll, brier, ece, mce, cost;
@@ -579,8 +591,10 @@ typedef struct ll_threshold {
     bool found; /* false: no cut reaches the risk */
 } ll_threshold;
 
-LL_API ll_status ll_threshold_at_risk(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double risk) LL_CHECK_RESULT;
-LL_API ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double coverage) LL_CHECK_RESULT;
+LL_API ll_status ll_threshold_at_risk(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by,
+                                      double risk) LL_CHECK_RESULT;
+LL_API ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by,
+                                          double coverage) LL_CHECK_RESULT;
 
 typedef struct ll_compare_options {
     size_t struct_size;
@@ -606,9 +620,10 @@ LL_API ll_compare_options ll_compare_options_default(void);
 LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                             const ll_compare_options *options) LL_CHECK_RESULT;
 /* The same for a whole network on images; rows of `train` that it held out are left out. */
-LL_API ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_network *network,
-                                    const ll_compare_options *options) LL_CHECK_RESULT;
-LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) LL_CHECK_RESULT;
+LL_API ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test,
+                                    const ll_network *network, const ll_compare_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options,
+                                 ll_text_form form) LL_CHECK_RESULT;
 
 /* ---- 12 report ----------------------------------------------------------------------------------------------------------- */
 
@@ -656,7 +671,7 @@ typedef struct ll_search_options {
     int64_t layers;
     const char *dropout_at;
     const char *protocol;   /* "honest": validation rows choose, others report; "paper": the test set does both */
-    const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": of sr, std and hq; "auroc": largest AUROC of the three (paper only) */
+    const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": also of hq; "auroc": largest AUROC of the three (paper only) */
 } ll_search_options;
 
 LL_API ll_search_options ll_search_options_default(void);
@@ -668,13 +683,15 @@ typedef struct ll_search_data {
     const ll_dataset *test;
     const ll_dataset *out;  /* out-of-distribution rows, or NULL; they never choose in the honest protocol */
     const ll_head *head;    /* theta*; NULL = what options->layers asks for */
-    const ll_network *network; /* instead of a head: the methods on all of its layers; the others are images. Its held-out rows are val, unless given */
+    /* Instead of a head: the methods on all of its layers; the others are images. Its held-out rows are val, unless given. */
+    const ll_network *network;
 } ll_search_data;
 
 /* Runs what the store does not hold yet. Trials that differ in S only share one run, whose first members they are. Every finished trial
  * is a line of STORE/runs.jsonl, flushed to disk: after a kill the same call goes on. A trial that diverges is finished too. Another
  * process in the same store, and a store of other data, are refused. */
-LL_API ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options) LL_CHECK_RESULT;
+LL_API ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *data,
+                           const ll_search_options *options) LL_CHECK_RESULT;
 
 typedef enum ll_split {
     LL_SPLIT_VAL,  /* the rows that choose in the honest protocol */
@@ -732,9 +749,9 @@ typedef struct ll_reproduce_options {
 
 LL_API ll_reproduce_options ll_reproduce_options_default(void);
 LL_API const ll_option *ll_reproduce_options_table(size_t *count);
-/* One experiment of the paper ("mnist", "fashion", "cifar10", "cifar100", "imagenet"), from images to tables beside its numbers: trains, encodes,
- * searches, writes FOLDER/NAME/tables.md, .csv and .json. What the folder holds is not made again: after a kill the same call goes on.
- * *out = the Markdown, to free with ll_text_free. */
+/* One experiment of the paper ("mnist", "fashion", "cifar10", "cifar100", "imagenet"), from images to tables beside its numbers: trains,
+ * encodes, searches, writes FOLDER/NAME/tables.md, .csv and .json. What the folder holds is not made again: after a kill the same call goes
+ * on. *out = the Markdown, to free with ll_text_free. */
 LL_API ll_status ll_reproduce(char **out, ll_context *ctx, const char *name, const ll_reproduce_options *options) LL_CHECK_RESULT;
 
 #ifdef __cplusplus

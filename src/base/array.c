@@ -14,9 +14,10 @@ static const struct {
     const char *name;
     size_t size;
 } types[] = {
-    [LL_DTYPE_BOOL] = {"bool", 1}, [LL_DTYPE_I8] = {"i8", 1},   [LL_DTYPE_U8] = {"u8", 1},   [LL_DTYPE_I16] = {"i16", 2},  [LL_DTYPE_U16] = {"u16", 2},
-    [LL_DTYPE_I32] = {"i32", 4},   [LL_DTYPE_U32] = {"u32", 4}, [LL_DTYPE_I64] = {"i64", 8}, [LL_DTYPE_U64] = {"u64", 8},  [LL_DTYPE_F16] = {"f16", 2},
-    [LL_DTYPE_BF16] = {"bf16", 2}, [LL_DTYPE_F32] = {"f32", 4}, [LL_DTYPE_F64] = {"f64", 8},
+    [LL_DTYPE_BOOL] = {"bool", 1}, [LL_DTYPE_I8] = {"i8", 1},   [LL_DTYPE_U8] = {"u8", 1},     [LL_DTYPE_I16] = {"i16", 2},
+    [LL_DTYPE_U16] = {"u16", 2},   [LL_DTYPE_I32] = {"i32", 4}, [LL_DTYPE_U32] = {"u32", 4},   [LL_DTYPE_I64] = {"i64", 8},
+    [LL_DTYPE_U64] = {"u64", 8},   [LL_DTYPE_F16] = {"f16", 2}, [LL_DTYPE_BF16] = {"bf16", 2}, [LL_DTYPE_F32] = {"f32", 4},
+    [LL_DTYPE_F64] = {"f64", 8},
 };
 
 size_t ll_dtype_size(ll_dtype dtype) {

@@ -37,7 +37,8 @@ ll_status ll_context_new(ll_context **out, const ll_context_options *options) {
     shared->user = options->user;
     *out = ctx;
     if (options->struct_size != sizeof(ll_context_options))
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_context_options has %zu bytes where %zu were expected: start from ll_context_options_default()",
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_context_options has %zu bytes where %zu were expected: start from ll_context_options_default()",
                         options->struct_size, sizeof(ll_context_options));
     if (options->threads < 0 || options->threads > 1024)
         return lli_fail(ctx, LL_ERR_USAGE, "threads is %d; expected 1 to 1024, or 0 for all", options->threads);

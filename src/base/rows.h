@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Another view of an image, for training: a function of (seed, epoch, index of the row). `image` and `raw` are [h,w,c] and do not overlap. */
+/* Another view of an image, for training: a function of (seed, epoch, index of the row). `image` and `raw` are [h,w,c] and do not
+ * overlap. */
 typedef void lli_augment_fn(float *image, const float *raw, int64_t h, int64_t w, int64_t c, uint64_t seed, int64_t epoch, int64_t index,
                             const void *options);
 

@@ -18,7 +18,8 @@ ll_status lli_augment_parse(lli_augment *out, ll_context *ctx, const char *text)
 void lli_augment_text(lli_text *out, const lli_augment *augment); /* the same, in this order */
 bool lli_augment_is_none(const lli_augment *augment);
 
-/* What happens to one image: pixel (i,j) of the result is the image at R ((i,j) - centre + (dy,dx)) + centre, R a turn by `angle`; then flip. */
+/* What happens to one image: pixel (i,j) of the result is the image at R ((i,j) - centre + (dy,dx)) + centre, R a turn by `angle`; then
+ * flip. */
 typedef struct lli_augment_move {
     double angle, dy, dx; /* radians, pixels */
     bool flip;

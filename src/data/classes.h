@@ -7,10 +7,11 @@
 
 /* "all" (or NULL), "first:n", "last:n", "random:n" (by seed), or a list of class numbers "0,3,4" -> the classes kept, of 0..K-1, in rising
  * order; a list keeps its own. `open`: K is only what these labels reach, and a list may go beyond. */
-ll_status lli_classes_parse(int32_t **out, int64_t *count, ll_context *ctx, const char *text, int64_t K, bool open, uint64_t seed) LL_CHECK_RESULT;
+ll_status lli_classes_parse(int32_t **out, int64_t *count, ll_context *ctx, const char *text, int64_t K, bool open,
+                            uint64_t seed) LL_CHECK_RESULT;
 
-/* *kept: the rows of `data` whose class is one of `classes` [count], with the places in it as labels; *rest: the other rows, without labels. NULL where
- * there is no such row; a NULL address: not wanted. */
+/* *kept: the rows of `data` whose class is one of `classes` [count], with the places in it as labels; *rest: the other rows, without
+ * labels. NULL where there is no such row; a NULL address: not wanted. */
 ll_status lli_classes_divide(ll_dataset **kept, ll_dataset **rest, ll_context *ctx, const ll_dataset *data, const int32_t *classes,
                              int64_t count) LL_CHECK_RESULT;
 

@@ -75,7 +75,8 @@ ll_status lli_dataset_labels(ll_context *ctx, int32_t **out, int64_t *largest, c
     char text[LLI_ARRAY_TEXT];
     bool column = labels.rank == 2 && labels.shape[1] == 1;
     if (labels.rank != 1 && !column)
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the labels are %s; expected one axis [N] of class numbers", name, lli_array_text(text, &labels));
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the labels are %s; expected one axis [N] of class numbers", name,
+                        lli_array_text(text, &labels));
     if (!lli_array_is_integer(labels.dtype))
         return lli_fail(ctx, LL_ERR_DATA, "%s: the labels are %s; expected integers (lastlayer convert --dtype i64 makes them so)", name,
                         lli_array_text(text, &labels));
@@ -91,8 +92,8 @@ ll_status lli_dataset_labels(ll_context *ctx, int32_t **out, int64_t *largest, c
             lli_memory_free(copy);
             if (!fits)
                 return lli_fail(ctx, LL_ERR_DATA, "%s: the label at row %" PRId64 " is too large for a class number", name, i);
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the label at row %" PRId64 " is %" PRId64 "; expected 0 to %" PRId64 "%s", name, i, y, limit - 1,
-                            y == limit ? " (classes count from 0)" : "");
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the label at row %" PRId64 " is %" PRId64 "; expected 0 to %" PRId64 "%s", name, i, y,
+                            limit - 1, y == limit ? " (classes count from 0)" : "");
         }
         copy[i] = (int32_t)y;
         *largest = LLI_MAX(*largest, y);
@@ -128,8 +129,8 @@ ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, c
     return lli_dataset_make(out, ctx, features, labels, classes, "features", "labels");
 }
 
-ll_status lli_dataset_make(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes, const char *features_name,
-                           const char *labels_name) {
+ll_status lli_dataset_make(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes,
+                           const char *features_name, const char *labels_name) {
     *out = NULL;
     if (classes < 0 || classes == 1 || classes > INT32_MAX)
         return lli_fail(ctx, LL_ERR_USAGE, "the number of classes is %" PRId64 "; expected at least 2", classes);
@@ -161,10 +162,12 @@ ll_status lli_dataset_check_trainable(ll_context *ctx, const ll_dataset *data, b
     if (!data->labels)
         return lli_fail(ctx, LL_ERR_DATA, "there are no labels to learn from");
     if (data->one_class)
-        return lli_fail(ctx, LL_ERR_DATA, "all %" PRId64 " labels are class %d; at least two classes are needed", data->rows.N, data->labels[0]);
+        return lli_fail(ctx, LL_ERR_DATA, "all %" PRId64 " labels are class %d; at least two classes are needed", data->rows.N,
+                        data->labels[0]);
     if (!head_given && !data->K_given && data->K > data->rows.N)
         return lli_fail(ctx, LL_ERR_DATA,
-                        "the largest label is %" PRId64 ", which means %" PRId64 " classes for %" PRId64 " rows; if that is meant, say --classes %" PRId64,
+                        "the largest label is %" PRId64 ", which means %" PRId64 " classes for %" PRId64 " rows; if that is meant, say "
+                        "--classes %" PRId64,
                         data->K - 1, data->K, data->rows.N, data->K);
     return LL_OK;
 }

@@ -21,8 +21,8 @@ struct ll_dataset {
 };
 
 /* As ll_dataset_new; the names (of files) begin the sentences about each array. */
-ll_status lli_dataset_make(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes, const char *features_name,
-                           const char *labels_name) LL_CHECK_RESULT;
+ll_status lli_dataset_make(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes,
+                           const char *features_name, const char *labels_name) LL_CHECK_RESULT;
 
 /* Checks labels and takes them over as int32; K as in ll_dataset_new. */
 ll_status lli_dataset_take_labels(ll_context *ctx, ll_dataset *data, const char *name, ll_array labels, int64_t classes) LL_CHECK_RESULT;

@@ -10,7 +10,8 @@
 
 enum { SHARE = 10 };
 
-ll_status lli_holdout_new(int64_t **held, int64_t *held_count, int64_t **kept, int64_t *kept_count, ll_context *ctx, int64_t N, uint64_t seed) {
+ll_status lli_holdout_new(int64_t **held, int64_t *held_count, int64_t **kept, int64_t *kept_count, ll_context *ctx, int64_t N,
+                          uint64_t seed) {
     const lli_kernels *kernels;
     int64_t *order = NULL;
     bool *chosen = NULL;

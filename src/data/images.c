@@ -23,7 +23,8 @@ static bool is_channels(int64_t n) {
 static ll_status find_shape(shape *out, ll_context *ctx, const char *name, const ll_array *a) {
     char text[LLI_ARRAY_TEXT];
     if (a->dtype != LL_DTYPE_U8)
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the images are %s; expected bytes 0 to 255 (lastlayer convert --dtype u8 makes whole numbers so)", name,
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "%s: the images are %s; expected bytes 0 to 255 (lastlayer convert --dtype u8 makes whole numbers so)", name,
                         lli_array_text(text, a));
     if (a->rank == 3)
         *out = (shape){a->shape[1], a->shape[2], 1, false};
@@ -35,11 +36,13 @@ static ll_status find_shape(shape *out, ll_context *ctx, const char *name, const
         return lli_fail(ctx, LL_ERR_DATA, "%s: the images are %s; expected [N,H,W], or [N,H,W,C] or [N,C,H,W] with 1 or 3 channels C", name,
                         lli_array_text(text, a));
     if (a->shape[0] < 1 || out->height < 1 || out->width < 1)
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the images are %s; expected at least one, of at least one pixel", name, lli_array_text(text, a));
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the images are %s; expected at least one, of at least one pixel", name,
+                        lli_array_text(text, a));
     return LL_OK;
 }
 
-ll_status lli_images_new(ll_dataset **out, ll_context *ctx, unsigned char *pixels, int64_t N, int64_t height, int64_t width, int64_t channels) {
+ll_status lli_images_new(ll_dataset **out, ll_context *ctx, unsigned char *pixels, int64_t N, int64_t height, int64_t width,
+                         int64_t channels) {
     ll_dataset *data;
     *out = NULL;
     ll_status status = lli_memory_new(ctx, &data, 1, sizeof *data);
@@ -48,7 +51,13 @@ ll_status lli_images_new(ll_dataset **out, ll_context *ctx, unsigned char *pixel
         return status;
     }
     data->block = pixels;
-    data->rows = (lli_rows){.features = pixels, .N = N, .D = height * width * channels, .bytes = true, .scale = 1, .height = height, .width = width,
+    data->rows = (lli_rows){.features = pixels,
+                            .N = N,
+                            .D = height * width * channels,
+                            .bytes = true,
+                            .scale = 1,
+                            .height = height,
+                            .width = width,
                             .channels = channels};
     *out = data;
     return LL_OK;
@@ -96,7 +105,9 @@ ll_status lli_images_join(ll_dataset **out, ll_context *ctx, const lli_images_fi
         LLI_TRY(find_shape(&s, ctx, files[i].name, &files[i].images));
         first = i == 0 ? s : first;
         if (s.height != first.height || s.width != first.width || s.channels != first.channels)
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the images are %" PRId64 " x %" PRId64 " x %" PRId64 " but those of %s %" PRId64 " x %" PRId64 " x %" PRId64,
+            return lli_fail(ctx, LL_ERR_DATA,
+                            "%s: the images are %" PRId64 " x %" PRId64 " x %" PRId64 " but those of %s %" PRId64 " x %" PRId64
+                            " x %" PRId64,
                             files[i].name, s.height, s.width, s.channels, files[0].name, first.height, first.width, first.channels);
         N += files[i].images.shape[0];
     }
@@ -182,6 +193,7 @@ ll_status lli_images_check_shape(ll_context *ctx, const ll_dataset *data, const 
     if (rows->height == height && rows->width == width && rows->channels == channels)
         return LL_OK;
     return lli_fail(ctx, LL_ERR_DATA,
-                    "%s: the images are %" PRId64 " x %" PRId64 " x %" PRId64 " (height, width, channels) but %s has %" PRId64 " x %" PRId64 " x %" PRId64,
+                    "%s: the images are %" PRId64 " x %" PRId64 " x %" PRId64 " (height, width, channels) but %s has %" PRId64 " x %"
+                    PRId64 " x %" PRId64,
                     name, rows->height, rows->width, rows->channels, other, height, width, channels);
 }

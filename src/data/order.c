@@ -19,7 +19,8 @@ void lli_order_permute(int64_t *list, const lli_kernels *kernels, int64_t n, lli
     }
 }
 
-void lli_order_shuffle(int64_t *order, const lli_kernels *kernels, const int64_t *list, int64_t N, uint64_t seed, int64_t member, int64_t epoch) {
+void lli_order_shuffle(int64_t *order, const lli_kernels *kernels, const int64_t *list, int64_t N, uint64_t seed, int64_t member,
+                       int64_t epoch) {
     if (list)
         memcpy(order, list, (size_t)N * sizeof *order);
     else

@@ -38,13 +38,15 @@ ll_status lli_dataset_select(ll_dataset **out, ll_context *ctx, const ll_dataset
         LLI_DO(lli_images_seal(ctx, made, (double)from->shift, (double)from->scale));
     } else {
         const int64_t shape[] = {n, from->D};
-        LLI_DO(lli_dataset_make(&made, ctx, ll_array_view(copy, from->half ? LL_DTYPE_F16 : LL_DTYPE_F32, 2, shape), NULL, 0, "features", NULL));
+        LLI_DO(lli_dataset_make(&made, ctx, ll_array_view(copy, from->half ? LL_DTYPE_F16 : LL_DTYPE_F32, 2, shape), NULL, 0, "features",
+                                NULL));
         made->block = copy;
         copy = NULL;
     }
     if (data->labels) {
         LLI_DO(select_labels(&labels, ctx, data, rows, n, map));
-        LLI_DO(lli_dataset_take_labels(ctx, made, "labels", ll_array_view(labels, LL_DTYPE_I32, 1, &n), map || classes ? classes : data->K));
+        LLI_DO(
+            lli_dataset_take_labels(ctx, made, "labels", ll_array_view(labels, LL_DTYPE_I32, 1, &n), map || classes ? classes : data->K));
     }
     *out = made;
     made = NULL;

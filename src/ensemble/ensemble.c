@@ -66,8 +66,9 @@ ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan
     *plan = (lli_ensemble_plan){0};
     int64_t floats;
     if (!lli_multiply(&floats, e->plan.K, e->plan.D) || !lli_multiply(&floats, floats, e->plan.stored))
-        LLI_DO(lli_fail(ctx, LL_ERR_MEMORY, "an ensemble of %" PRId64 " members of %" PRId64 " classes and %" PRId64 " features is too large",
-                        e->plan.stored, e->plan.K, e->plan.D));
+        LLI_DO(lli_fail(ctx, LL_ERR_MEMORY,
+                        "an ensemble of %" PRId64 " members of %" PRId64 " classes and %" PRId64 " features is too large", e->plan.stored,
+                        e->plan.K, e->plan.D));
     LLI_DO(own_model(ctx, e));
     for (int i = 0; i < e->plan.model->tensors; i++) {
         if (!lli_multiply(&floats, e->plan.model->tensor[i].count, e->plan.stored))
@@ -105,14 +106,16 @@ int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const l
 }
 
 /* The array `name` with this type and rank, or a sentence. */
-static ll_status find_array(ll_context *ctx, ll_array *out, const ll_bundle *bundle, const char *path, const char *name, ll_dtype dtype, int rank) {
+static ll_status find_array(ll_context *ctx, ll_array *out, const ll_bundle *bundle, const char *path, const char *name, ll_dtype dtype,
+                            int rank) {
     int64_t i = ll_bundle_find(bundle, name);
     if (i < 0)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: it has no array %s", path, name);
     *out = ll_bundle_array(bundle, i);
     char text[LLI_ARRAY_TEXT];
     if (out->dtype != dtype || out->rank != rank)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array %s is %s; expected %s with %d axes", path, name, lli_array_text(text, out), ll_dtype_name(dtype), rank);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array %s is %s; expected %s with %d axes", path, name, lli_array_text(text, out),
+                        ll_dtype_name(dtype), rank);
     return LL_OK;
 }
 
@@ -122,9 +125,11 @@ static ll_status find_number(ll_context *ctx, uint64_t *out, const ll_bundle *bu
     uint64_t value = 0;
     bool ok = text && *text;
     for (const char *p = text; ok && *p; p++)
-        ok = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(value, 10, &value) && !__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value);
+        ok = *p >= '0' && *p <= '9' && !__builtin_mul_overflow(value, 10, &value) &&
+             !__builtin_add_overflow(value, (uint64_t)(*p - '0'), &value);
     if (!ok || value > most)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry %s is %s; expected a whole number up to %" PRIu64, path, key, text ? text : "missing", most);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry %s is %s; expected a whole number up to %" PRIu64, path, key,
+                        text ? text : "missing", most);
     *out = value;
     return LL_OK;
 }
@@ -134,7 +139,8 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
     double total = 0;
     for (int64_t s = 0; s < p->S; s++) {
         if (!(p->weight[s] >= 0) || !isfinite(p->weight[s]))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the weight of member %" PRId64 " is %g; expected a finite number of at least 0", path, s, p->weight[s]);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the weight of member %" PRId64 " is %g; expected a finite number of at least 0", path, s,
+                            p->weight[s]);
         total += p->weight[s];
     }
     if (!(total > 0) || !isfinite(total))
@@ -143,7 +149,8 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
         const lli_tensor *tensor = &p->model->tensor[t];
         for (int64_t i = 0; i < p->stored * tensor->count; i++)
             if (!isfinite(e->tensor[t][i]))
-                return lli_fail(ctx, LL_ERR_DATA, "%s: %s holds a value that is not finite in member %" PRId64, path, tensor->name, i / tensor->count);
+                return lli_fail(ctx, LL_ERR_DATA, "%s: %s holds a value that is not finite in member %" PRId64, path, tensor->name,
+                                i / tensor->count);
     }
     return LL_OK;
 }
@@ -156,9 +163,11 @@ static ll_status fill_heads(ll_context *ctx, ll_ensemble *e, const ll_bundle *bu
     LLI_TRY(find_array(ctx, &b, bundle, path, "b", LL_DTYPE_F32, 2));
     p->K = W.shape[1];
     p->D = W.shape[2];
-    if (p->S < 1 || p->S > LLI_MEMBERS_MAX || p->K < 2 || p->D < 1 || W.shape[0] != p->stored || b.shape[0] != p->stored || b.shape[1] != p->K)
+    if (p->S < 1 || p->S > LLI_MEMBERS_MAX || p->K < 2 || p->D < 1 || W.shape[0] != p->stored || b.shape[0] != p->stored ||
+        b.shape[1] != p->K)
         return lli_fail(ctx, LL_ERR_FORMAT,
-                        "%s: W [%" PRId64 ",%" PRId64 ",%" PRId64 "], b [%" PRId64 ",%" PRId64 "] and weight [%" PRId64 "] do not fit together", path, W.shape[0],
+                        "%s: W [%" PRId64 ",%" PRId64 ",%" PRId64 "], b [%" PRId64 ",%" PRId64 "] and weight [%" PRId64 "] do not fit "
+                        "together", path, W.shape[0],
                         W.shape[1], W.shape[2], b.shape[0], b.shape[1], p->S);
     LLI_TRY(own_model(ctx, e));
     e->tensor[0] = W.data;
@@ -174,7 +183,8 @@ static ll_status find_input(ll_context *ctx, lli_input_shape *out, const ll_bund
         for (; *p >= '0' && *p <= '9' && sizes[i] < most; p++)
             sizes[i] = 10 * sizes[i] + (*p - '0');
         if (sizes[i] < 1 || sizes[i] > most || *p != (i < 2 ? 'x' : 0))
-            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry input is %.100s; expected HEIGHTxWIDTHxCHANNELS", path, text ? text : "missing");
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry input is %.100s; expected HEIGHTxWIDTHxCHANNELS", path,
+                            text ? text : "missing");
         p++;
     }
     *out = (lli_input_shape){sizes[0], sizes[1], sizes[2]};
@@ -194,19 +204,23 @@ static ll_status fill_networks(ll_context *ctx, ll_ensemble *e, const ll_bundle 
     ll_array scaling, a;
     LLI_TRY(find_array(ctx, &scaling, bundle, path, "scaling", LL_DTYPE_F64, 1));
     if (scaling.shape[0] != 2)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array scaling has %" PRId64 " numbers; expected 2, shift and scale", path, scaling.shape[0]);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array scaling has %" PRId64 " numbers; expected 2, shift and scale", path,
+                        scaling.shape[0]);
     lli_array_to_f64(p->scaling, &scaling, 0, 2);
     if (!isfinite(p->scaling[0]) || !isfinite(p->scaling[1]) || p->scaling[1] == 0)
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the array scaling is %g, %g; expected a finite shift and a finite scale other than 0", path, p->scaling[0], p->scaling[1]);
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the array scaling is %g, %g; expected a finite shift and a finite scale other than 0", path,
+                        p->scaling[0], p->scaling[1]);
     if (p->S < 1 || p->S > LLI_MEMBERS_MAX)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array weight has %" PRId64 " numbers, one per member; expected 1 to %d", path, p->S, LLI_MEMBERS_MAX);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array weight has %" PRId64 " numbers, one per member; expected 1 to %d", path, p->S,
+                        LLI_MEMBERS_MAX);
     LLI_TRY(own_model(ctx, e));
     p->D = p->model->D;
     for (int i = 0; i < p->model->tensors; i++) {
         const lli_tensor *t = &p->model->tensor[i];
         LLI_TRY(find_array(ctx, &a, bundle, path, t->name, LL_DTYPE_F32, 1 + t->rank));
         if (a.shape[0] != p->stored || memcmp(a.shape + 1, t->shape, (size_t)t->rank * sizeof *t->shape) != 0) {
-            ll_array expected = ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank, (int64_t[]){p->stored, t->shape[0], t->shape[1], t->shape[2], t->shape[3]});
+            ll_array expected = ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank,
+                                              (int64_t[]){p->stored, t->shape[0], t->shape[1], t->shape[2], t->shape[3]});
             char found_text[LLI_ARRAY_TEXT], expected_text[LLI_ARRAY_TEXT];
             return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array %s is %s; the network %s with %" PRId64 " members has %s", path, t->name,
                             lli_array_text(found_text, &a), p->net, p->stored, lli_array_text(expected_text, &expected));
@@ -227,7 +241,8 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
         LLI_TRY(find_array(ctx, &W, bundle, path, "W", LL_DTYPE_F32, 3));
     LLI_TRY(find_array(ctx, &weight, bundle, path, "weight", LL_DTYPE_F64, 1));
     if (!networks && (!format || strcmp(format, LLI_ENSEMBLE_FORMAT) != 0))
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry format is %s; expected " LLI_ENSEMBLE_FORMAT " or " LLI_ENSEMBLE_FORMAT_NETWORK, path,
+        return lli_fail(ctx, LL_ERR_FORMAT,
+                        "%s: the metadata entry format is %s; expected " LLI_ENSEMBLE_FORMAT " or " LLI_ENSEMBLE_FORMAT_NETWORK, path,
                         format ? format : "missing");
     p->method = lli_provenance_get(&p->provenance, "method");
     if (!p->method || !*p->method || p->method[strspn(p->method, "abcdefghijklmnopqrstuvwxyz")] != 0)
@@ -282,7 +297,8 @@ const char *ll_ensemble_method(const ll_ensemble *e) {
 }
 
 ll_array ll_ensemble_weight_view(const ll_ensemble *e) {
-    return ll_array_view(e->tensor[e->plan.model->head_tensor], LL_DTYPE_F32, 3, (int64_t[]){e->plan.stored, e->plan.K, e->plan.model->features});
+    return ll_array_view(e->tensor[e->plan.model->head_tensor], LL_DTYPE_F32, 3,
+                         (int64_t[]){e->plan.stored, e->plan.K, e->plan.model->features});
 }
 
 ll_array ll_ensemble_bias_view(const ll_ensemble *e) {

@@ -17,7 +17,8 @@ ll_status lli_provenance_add(ll_context *ctx, lli_provenance *p, const char *key
 const char *lli_provenance_get(const lli_provenance *p, const char *key); /* NULL if absent */
 void lli_provenance_release(lli_provenance *p);
 
-/* The metadata entry `format` of an ensemble's file. Another meaning of its arrays or entries is another number: 1 are heads, 2 networks. */
+/* The metadata entry `format` of an ensemble's file. Another meaning of its arrays or entries is another number: 1 are heads, 2
+ * networks. */
 #define LLI_ENSEMBLE_FORMAT "lastlayer-ensemble-1"
 #define LLI_ENSEMBLE_FORMAT_NETWORK "lastlayer-ensemble-2"
 

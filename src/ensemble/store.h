@@ -21,7 +21,8 @@ typedef struct lli_store_ops {
     bool (*has)(lli_store *store, int64_t member);
     /* Keeps the state of this task's chain; may skip it when the last one is young. theta [floats]. Workers call it at once for different
      * tasks. */
-    ll_status (*checkpoint)(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta, int64_t floats);
+    ll_status (*checkpoint)(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta,
+                            int64_t floats);
     /* The last one kept for this task, if any: *found. */
     ll_status (*restore)(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats, bool *found);
 } lli_store_ops;

@@ -27,8 +27,8 @@ static ll_status find_kind(int *labels, ll_context *ctx, const unsigned char *by
     int64_t bad = -1;
     if (!lli_cifar_length(size))
         return lli_fail(ctx, LL_ERR_FORMAT,
-                        "%s: %zu bytes are no CIFAR file; expected a multiple of 3073 (CIFAR-10) or of 3074 (CIFAR-100), it is truncated or "
-                        "something else",
+                        "%s: %zu bytes are no CIFAR file; expected a multiple of 3073 (CIFAR-10) or of 3074 (CIFAR-100), it is truncated "
+                        "or something else",
                         name, size);
     for (*labels = 1; *labels <= 2; ++*labels) {
         if (size % (size_t)(LLI_CIFAR_PIXELS + *labels) != 0)

@@ -45,7 +45,8 @@ static ll_status write_images(lli_sink_file *sink, ll_context *ctx, lli_sink_arr
     return LL_OK;
 }
 
-static ll_status write_labels(lli_sink_file *sink, ll_context *ctx, const lli_sink_array *a, int64_t first, int64_t rows, const void *data) {
+static ll_status write_labels(lli_sink_file *sink, ll_context *ctx, const lli_sink_array *a, int64_t first, int64_t rows,
+                              const void *data) {
     int64_t record = LLI_CIFAR_PIXELS + sink->count - 1;
     int64_t limit = is_coarse(a) ? LLI_CIFAR100_COARSE : sink->count == 3 ? LLI_CIFAR100_CLASSES : LLI_CIFAR10_CLASSES;
     ll_array view = ll_array_view(data, a->spec.dtype, 1, &rows);
@@ -53,8 +54,8 @@ static ll_status write_labels(lli_sink_file *sink, ll_context *ctx, const lli_si
         bool fits;
         int64_t y = lli_array_integer(&view, i, &fits);
         if (!fits || y < 0 || y >= limit)
-            return lli_fail(ctx, LL_ERR_DATA, "%s: element %" PRId64 " of \"%s\" is %" PRId64 "; expected 0 to %" PRId64, sink->path, first + i,
-                            a->name, y, limit - 1);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: element %" PRId64 " of \"%s\" is %" PRId64 "; expected 0 to %" PRId64, sink->path,
+                            first + i, a->name, y, limit - 1);
         unsigned char byte = (unsigned char)y;
         LLI_TRY(lli_outfile_write_at(ctx, sink->file, (first + i) * record + a->offset, &byte, 1));
     }
@@ -79,13 +80,14 @@ ll_status lli_sink_cifar(lli_sink_file *sink, ll_context *ctx, const ll_meta *me
     }
     if (images != 1 || labels != 1 || coarse > 1 || images + labels + coarse != sink->count)
         return lli_fail(ctx, LL_ERR_USAGE,
-                        "%s: a CIFAR file holds images, u8 [N,3,32,32], [N,32,32,3] or [N,1024,3], and whole numbers \"labels\" [N] (CIFAR-100: also "
+                        "%s: a CIFAR file holds images, u8 [N,3,32,32], [N,32,32,3] or [N,1024,3], and whole numbers \"labels\" [N] "
+                        "(CIFAR-100: also "
                         "\"coarse_labels\"); give them by --labels, or write .npz",
                         sink->path);
     for (int64_t i = 1; i < sink->count; i++)
         if (sink->arrays[i].rows != sink->arrays[0].rows)
-            return lli_fail(ctx, LL_ERR_USAGE, "%s: %" PRId64 " rows of \"%s\" but %" PRId64 " of \"%s\"; expected one label per image", sink->path,
-                            sink->arrays[0].rows, sink->arrays[0].name, sink->arrays[i].rows, sink->arrays[i].name);
+            return lli_fail(ctx, LL_ERR_USAGE, "%s: %" PRId64 " rows of \"%s\" but %" PRId64 " of \"%s\"; expected one label per image",
+                            sink->path, sink->arrays[0].rows, sink->arrays[0].name, sink->arrays[i].rows, sink->arrays[i].name);
     sink->write = write_rows;
     sink->base.any_order = true;
     return LL_OK;

@@ -85,7 +85,8 @@ static const char *show(char out[32], const field *f) {
     return out;
 }
 
-/* Counts the columns of the first line and tells whether it is a header: a field of it is text. An empty one is no text: a value is missing. */
+/* Counts the columns of the first line and tells whether it is a header: a field of it is text. An empty one is no text: a value is
+ * missing. */
 static ll_status read_first(table *t, reader *r, ll_context *ctx) {
     if (!next_line(r))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: holds no numbers", r->file);

@@ -36,8 +36,9 @@ void lli_file_remove(const char *path); /* if it is there */
 bool lli_file_is_folder(const char *path);
 
 /* The work file lies in the folder of what TARGET resolves to through symbolic links. One that is kept for later is TARGET + suffix, and a
- * lock on it refuses a second writer; another has no name, or one that nobody has, and the last of several writers wins. A target that exists and is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and
- * commit copies its bytes. Every failure here is LL_ERR_WRITE and names the target. */
+ * lock on it refuses a second writer; another has no name, or one that nobody has, and the last of several writers wins. A target that
+ * exists and is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and commit copies its bytes.
+ * Every failure here is LL_ERR_WRITE and names the target. */
 typedef struct lli_outfile lli_outfile;
 
 typedef enum lli_outfile_mode {

@@ -9,9 +9,9 @@
  * otherwise the last ':' whose left side exists is the border. Nothing need exist: then the whole is FILE. */
 ll_status lli_format_split(char **file, const char **name, ll_context *ctx, const char *where) LL_CHECK_RESULT;
 
-/* Arrays into a file; the format is the extension's: .npy .npz .safetensors .csv .idx .bin (a device or pipe without one of them gets .npz).
- * `specs`: names, types and shapes; data are not looked at. Copies what it needs. Row r of an array is the r-th slice along its first
- * axis; an array of rank 0 has one row. One thread at a time. Metadata go to .npz and .safetensors; the others cannot hold any. */
+/* Arrays into a file; the format is the extension's: .npy .npz .safetensors .csv .idx .bin (a device or pipe without one of them gets
+ * .npz). `specs`: names, types and shapes; data are not looked at. Copies what it needs. Row r of an array is the r-th slice along its
+ * first axis; an array of rank 0 has one row. One thread at a time. Metadata go to .npz and .safetensors; the others cannot hold any. */
 ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const ll_named_array *specs, int64_t count, const ll_meta *meta,
                         int64_t meta_count) LL_CHECK_RESULT;
 ll_status lli_sink_write(lli_sink *sink, ll_context *ctx, int64_t array, int64_t first_row, int64_t rows, const void *data) LL_CHECK_RESULT;

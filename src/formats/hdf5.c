@@ -62,7 +62,8 @@ static ll_status check_storage(walk *w, hid_t set, const char *path) {
     H5Pclose(list);
     if (fine && filters >= 0)
         return LL_OK;
-    return lli_fail(w->ctx, LL_ERR_FORMAT, "%s: \"%s\" is stored outside the file, or compressed in a way that is not read; expected plain or gzip", w->name,
+    return lli_fail(w->ctx, LL_ERR_FORMAT,
+                    "%s: \"%s\" is stored outside the file, or compressed in a way that is not read; expected plain or gzip", w->name,
                     path);
 }
 

@@ -7,7 +7,8 @@
 
 typedef struct lli_journal lli_journal;
 
-/* Opens or creates `path` and locks it; LL_ERR_WRITE when another process has it. A last line without its end, left by a kill, is cut off. */
+/* Opens or creates `path` and locks it; LL_ERR_WRITE when another process has it. A last line without its end, left by a kill, is cut
+ * off. */
 ll_status lli_journal_open(lli_journal **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 /* Adds the line (which has no newline) with one write and flushes it. Any thread may call it. After a failure the file is as it was. */
 ll_status lli_journal_append(ll_context *ctx, lli_journal *journal, const char *line, int64_t length) LL_CHECK_RESULT;

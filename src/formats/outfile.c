@@ -171,8 +171,8 @@ static ll_status settle(lli_outfile *file, bool *found, ll_context *ctx, lli_out
     if (fstat(file->fd, &st) != 0)
         return fail_write(ctx, file->target, "its work file cannot be read");
     if (mode == LLI_OUTFILE_NEW && st.st_size > 0)
-        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; go on with --resume, or remove it to start afresh", file->target,
-                        file->work);
+        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; go on with --resume, or remove it to start afresh",
+                        file->target, file->work);
     if (mode == LLI_OUTFILE_RESUME)
         *found = st.st_size > 0;
     else if (ftruncate(file->fd, 0) != 0)

@@ -66,8 +66,9 @@ static void read_image(state *s, png_structp png, png_infop info, ll_array *out)
     png_read_info(png, info);
     int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info), bytes;
     if (!lli_multiply(&bytes, height, (int64_t)png_get_rowbytes(png, info)) || (uint64_t)bytes / LLI_INFLATE_RATIO > size)
-        require(s, png, lli_fail(s->ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " x %" PRId64 " pixels, which %zu bytes cannot hold",
-                                 s->name, width, height, size));
+        require(s, png,
+                lli_fail(s->ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " x %" PRId64 " pixels, which %zu bytes cannot hold",
+                         s->name, width, height, size));
     png_set_expand_gray_1_2_4_to_8(png);
     if (png_get_color_type(png, info) == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(png);

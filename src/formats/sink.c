@@ -138,7 +138,8 @@ ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const
     *out = NULL;
     if (!layout)
         return lli_fail(ctx, LL_ERR_USAGE,
-                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv .idx or .bin (CIFAR)", path);
+                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv .idx or .bin "
+                        "(CIFAR)", path);
     if (count < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: there is no array to write", path);
     LLI_TRY(lli_memory_new(ctx, &sink, 1, sizeof *sink));

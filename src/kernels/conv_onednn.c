@@ -137,12 +137,12 @@ static tensors tensors_new(call *c, const lli_conv_shape *s, int64_t n, bool bia
     }
     if (c->ok) {
 #if DNNL_VERSION_MAJOR >= 3
-        good(c, dnnl_convolution_forward_primitive_desc_create(&t.forward, c->engine, dnnl_forward_training, dnnl_convolution_direct, t.x, t.weights,
-                                                               bias ? t.bias : NULL, t.y, ones, none, ones, ones, extra));
+        good(c, dnnl_convolution_forward_primitive_desc_create(&t.forward, c->engine, dnnl_forward_training, dnnl_convolution_direct, t.x,
+                                                               t.weights, bias ? t.bias : NULL, t.y, ones, none, ones, ones, extra));
 #else
         dnnl_convolution_desc_t desc;
-        good(c, dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &t.x, &t.weights, bias ? &t.bias : NULL, &t.y,
-                                                   ones, ones, ones));
+        good(c, dnnl_convolution_forward_desc_init(&desc, dnnl_forward_training, dnnl_convolution_direct, &t.x, &t.weights,
+                                                   bias ? &t.bias : NULL, &t.y, ones, ones, ones));
         if (c->ok)
             good(c, dnnl_primitive_desc_create(&t.forward, &desc, extra, c->engine, NULL));
 #endif
@@ -159,11 +159,12 @@ static void tensors_gradient(call *c, tensors *t) {
     if (!c->ok)
         return;
 #if DNNL_VERSION_MAJOR >= 3
-    good(c, dnnl_convolution_backward_weights_primitive_desc_create(&t->gradient, c->engine, dnnl_convolution_direct, t->x, t->weights, NULL, t->y, ones,
-                                                                    none, ones, ones, t->forward, NULL));
+    good(c, dnnl_convolution_backward_weights_primitive_desc_create(&t->gradient, c->engine, dnnl_convolution_direct, t->x, t->weights,
+                                                                    NULL, t->y, ones, none, ones, ones, t->forward, NULL));
 #else
     dnnl_convolution_desc_t desc;
-    if (good(c, dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &t->x, &t->weights, NULL, &t->y, ones, ones, ones)))
+    if (good(c, dnnl_convolution_backward_weights_desc_init(&desc, dnnl_convolution_direct, &t->x, &t->weights, NULL, &t->y, ones, ones,
+                                                            ones)))
         good(c, dnnl_primitive_desc_create(&t->gradient, &desc, NULL, c->engine, t->forward));
 #endif
 }
@@ -194,8 +195,8 @@ static void copy_panels(float *plain, float *panels, const lli_conv_shape *s, bo
         }
 }
 
-static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
-                    lli_range images, lli_range panels) {
+static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
+                    const lli_conv_shape *s, lli_range images, lli_range panels) {
     (void)zeros;
     (void)panels;
     int64_t step = s->H * s->W;
@@ -224,7 +225,8 @@ static void flip(float *flipped, const float *weights, const lli_conv_shape *s, 
 }
 
 /* The channels given are copied side by side, since oneDNN takes whole images only. */
-static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
+static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
+                    lli_range channels) {
     (void)scratch;
     const lli_conv_shape part = {s->H, s->W, channels.end - channels.first, s->out};
     int64_t pixels = n * s->H * s->W;

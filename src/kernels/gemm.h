@@ -5,8 +5,8 @@
  * which all rows of a tile are zero is left out, so a product with images of mostly black pixels, or with the gradient of their weights,
  * takes a fraction of the time. What is packed is opaque, and read by the gemm of the same level.
  *
- * b lies as rows, b(p,j) = at[p * row + j], or in panels of 16, `panel` floats from one to the next, the order in which the tiles read it and
- * in which dense layers keep their weights:
+ * b lies as rows, b(p,j) = at[p * row + j], or in panels of 16, `panel` floats from one to the next, the order in which the tiles read it
+ * and in which dense layers keep their weights:
  *
  *     LLI_PANELS_COLUMNS   b(p,j) = at[j / 16 * panel + p * 16 + j % 16]
  *     LLI_PANELS_ROWS      b(p,j) = at[p / 16 * panel + j * 16 + p % 16]     the transpose of the same

@@ -67,28 +67,30 @@ typedef struct lli_kernels {
     const char *name;
 
     /* One whole step: gather, mask (NULL: no dropout), logits, residual, update. Returns the sum of -log p(y_i) before the step, not finite
-     * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, for batches of up to B. The bits do not depend on `next`,
-     * nor on whether rows->padded exists. */
-    double (*step)(float *theta, /* [K,ld] */ float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
-                   int64_t K);
+     * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, for batches of up to B. The bits do not depend on
+     * `next`, nor on whether rows->padded exists. */
+    double (*step)(float *theta, /* [K,ld] */ float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u,
+                   const lli_mask *mask, int64_t K);
     int64_t (*step_floats)(int64_t B, int64_t D, int64_t K);
 
     /* z[i] = augmented row rows[i] (first + i where rows is NULL) of features [N,D], f32 or f16. */
-    void (*gather)(float *z, /* [n,ld] */ const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);
+    void (*gather)(float *z, /* [n,ld] */ const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D,
+                   int64_t ld);
 
     /* out = z with dropped units at 0 and the others scaled by 1/(1-p); the bias column is never dropped. Row i has index first + i.
      * out may be z. */
     void (*mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
 
     /* logits[i,k] = <theta_k, z_i>; columns K..ldk-1 are left alone. */
-    void (*logits)(float *logits, /* [n,ldk] */ const float *theta, /* [K,ld] */ const float *z, /* [n,ld] */ int64_t n, int64_t K, int64_t ld, int64_t ldk);
+    void (*logits)(float *logits, /* [n,ldk] */ const float *theta, /* [K,ld] */ const float *z, /* [n,ld] */ int64_t n, int64_t K,
+                   int64_t ld, int64_t ldk);
 
     /* In place: logits -> p - 1{k = y_i}, columns K..ldk-1 -> 0. Returns sum_i -log p(y_i); not finite if a logit is not. */
     double (*residual)(float *logits, /* [n,ldk] */ const int32_t *labels, /* [n] */ int64_t n, int64_t K, int64_t ldk);
 
     /* The step above, in place. */
-    void (*update)(float *theta, /* [K,ld] */ const float *g, /* [n,ldk] */ const float *z, /* [n,ld] */ const lli_update *u, int64_t n, int64_t K,
-                   int64_t D, int64_t ld, int64_t ldk);
+    void (*update)(float *theta, /* [K,ld] */ const float *g, /* [n,ldk] */ const float *z, /* [n,ld] */ const lli_update *u, int64_t n,
+                   int64_t K, int64_t D, int64_t ld, int64_t ldk);
 
     /* gradient[k,j] += sum_i g[i,k] z[i,j]: the sum over the block in f32, in row order, then added in f64. */
     void (*gradient)(double *gradient, /* [K,ld] */ const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
@@ -110,8 +112,8 @@ typedef struct lli_kernels {
     void (*adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);
     void (*momentum)(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count);
 
-    /* The matrix product of networks, gemm.h: tiles first .. end - 1 of a [m,k] to their places in `packed`, of lli_gemm_packed_floats; and the
-     * product, with a workspace of lli_gemm_floats. */
+    /* The matrix product of networks, gemm.h: tiles first .. end - 1 of a [m,k] to their places in `packed`, of lli_gemm_packed_floats; and
+     * the product, with a workspace of lli_gemm_floats. */
     void (*gemm_pack)(float *packed, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end);
     void (*gemm)(const lli_gemm *product, float *work);
 

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* g = gradient + decay theta; m <- m + (1 - beta1)(g - m); v <- beta2 v + (1 - beta2) g^2; theta <- theta - step m / (root sqrt(v) + eps). */
+/* g = gradient + decay theta; m <- m + (1 - beta1)(g - m); v <- beta2 v + (1 - beta2) g^2; theta <- theta - step m / (root sqrt(v) +
+ * eps). */
 typedef struct lli_adam {
     float rest1;        /* 1 - beta1 */
     float beta2, rest2; /* rest2 = 1 - beta2 */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Deep ensembles: networks trained independently, each from a start of its own, by the recipe that trained theta*. docs/math/whole-networks.md */
+/* Deep ensembles: networks trained independently, each from a start of its own, by the recipe that trained theta*.
+ * docs/math/whole-networks.md */
 #include "methods/method.h"
 
 static int64_t steps(const lli_fit *fit) {

@@ -18,7 +18,8 @@ static ll_status make_chain(ll_context *ctx, lli_fit *fit, int worker) {
     bool optimises = lli_method_optimises(fit->method);
     int64_t B = optimises ? fit->origin->recipe->options.batch_size : fit->options.batch_size;
     lli_chain **chain = &fit->chains[worker];
-    LLI_TRY(lli_chain_new(chain, ctx, fit->origin->model, fit->data, B, lli_fit_block_rows(fit->options.shuffle), fit->method == &lli_method_bootstrap));
+    LLI_TRY(lli_chain_new(chain, ctx, fit->origin->model, fit->data, B, lli_fit_block_rows(fit->options.shuffle),
+                          fit->method == &lli_method_bootstrap));
     if (optimises)
         LLI_TRY(lli_chain_add_optimiser(ctx, *chain, fit->origin->recipe->optimiser.rule));
     (*chain)->meter = fit->meter;
@@ -30,10 +31,11 @@ static ll_status make_chain(ll_context *ctx, lli_fit *fit, int worker) {
     return LL_OK;
 }
 
-ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *options, const lli_origin *origin, const ll_dataset *data, lli_store *store,
-                       lli_meter *meter) {
+ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *options, const lli_origin *origin, const ll_dataset *data,
+                       lli_store *store, lli_meter *meter) {
     const lli_model *model = origin->model;
-    *fit = (lli_fit){.method = lli_method_find(options->method), .options = *options, .origin = origin, .data = data, .store = store, .meter = meter};
+    *fit = (lli_fit){
+        .method = lli_method_find(options->method), .options = *options, .origin = origin, .data = data, .store = store, .meter = meter};
     /* One task runs on the first workspace, whoever runs it; several take their worker's. */
     fit->workers = fit->method->tasks(options) > 1 ? lli_pool_workers(ctx) : 1;
     int64_t floats = 0;
@@ -88,8 +90,9 @@ ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const floa
     const lli_model *model = fit->origin->model;
     for (int64_t i = 0; i < model->floats; i++)
         if (!isfinite(theta[i]))
-            return lli_fail(ctx, LL_ERR_DIVERGED, "training diverged: member %" PRId64 " (lr %g) holds a parameter that is not finite; try a smaller --lr", member,
-                            fit->options.lr);
+            return lli_fail(ctx, LL_ERR_DIVERGED,
+                            "training diverged: member %" PRId64 " (lr %g) holds a parameter that is not finite; try a smaller --lr",
+                            member, fit->options.lr);
     float *tensors[LLI_TENSORS_MAX];
     tensors[0] = fit->room[worker];
     for (int i = 1; i < model->tensors; i++)
@@ -118,7 +121,8 @@ ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain
     return LL_OK;
 }
 
-ll_status lli_fit_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start, int64_t epochs, int worker) {
+ll_status lli_fit_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start, int64_t epochs,
+                        int worker) {
     lli_chain *chain = fit->chains[worker];
     int64_t epoch_steps = lli_chain_epoch_steps(fit->data->rows.N, options->batch_size), steps = epochs * epoch_steps;
     if (lli_store_has(fit->store, task)) {

@@ -55,16 +55,18 @@ extern const lli_method lli_method_point, lli_method_sgd, lli_method_sgld, lli_m
 const lli_method *lli_method_find(const char *name); /* NULL if there is none */
 
 /* Options with every default of the method and the data filled in; a note tells lr when it was chosen. `network`: theta* will be one. */
-ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data, bool network) LL_CHECK_RESULT;
+ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data,
+                          bool network) LL_CHECK_RESULT;
 
 /* What the options say about the ensemble to come: shape, weights, provenance. */
 ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,
                        const lli_origin *origin) LL_CHECK_RESULT;
 
 /* Workspaces of a run; `fit` then holds everything its tasks need. */
-ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *options, const lli_origin *origin, const ll_dataset *data, lli_store *store,
-                       lli_meter *meter) LL_CHECK_RESULT;
-int64_t lli_fit_floats(const ll_fit_options *options, const lli_origin *origin); /* of a checkpoint: theta, and what an optimiser keeps beside it */
+ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *options, const lli_origin *origin, const ll_dataset *data,
+                       lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
+int64_t lli_fit_floats(const ll_fit_options *options,
+                       const lli_origin *origin); /* of a checkpoint: theta, and what an optimiser keeps beside it */
 void lli_fit_release(lli_fit *fit);
 ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT; /* all tasks, in parallel */

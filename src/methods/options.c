@@ -28,20 +28,29 @@ ll_fit_options ll_fit_options_default(void) {
 
 /* 0 is "choose for me" in samples, lr, epochs, thin and lr-t0; the command asks for more than 0 when a flag is given. */
 static const ll_option table[] = {
-    {"method", 'm', LL_OPTION_CHOICE, AT(method), "M", "point|sgd|sgld|bootstrap|dropout|ensemble", 0, 0, false, false, "sgld", "how members arise"},
-    {"samples", 'S', LL_OPTION_INT, AT(samples), "S", NULL, 0, LLI_MEMBERS_MAX, false, false, "100, bootstrap and ensemble 10, point 1", "members of the ensemble"},
-    {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, false, false, "auto: 1/(1 + mean |z|^2), for networks at most 0.01", "learning rate"},
+    {"method", 'm', LL_OPTION_CHOICE, AT(method), "M", "point|sgd|sgld|bootstrap|dropout|ensemble", 0, 0, false, false, "sgld",
+     "how members arise"},
+    {"samples", 'S', LL_OPTION_INT, AT(samples), "S", NULL, 0, LLI_MEMBERS_MAX, false, false, "100, bootstrap and ensemble 10, point 1",
+     "members of the ensemble"},
+    {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, false, false, "auto: 1/(1 + mean |z|^2), for networks at most 0.01",
+     "learning rate"},
     {"batch-size", 'B', LL_OPTION_INT, AT(batch_size), "B", NULL, 1, 1 << 24, false, false, "128", "rows per step"},
-    {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 0, 1e6, false, false, "10, dropout 100", "training epochs of bootstrap and dropout"},
+    {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 0, 1e6, false, false, "10, dropout 100",
+     "training epochs of bootstrap and dropout"},
     {"dropout", 'p', LL_OPTION_REAL, AT(dropout), "P", NULL, 0, 1, true, true, "0.5", "rate at which dropout zeroes features"},
-    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1", "precision tau of the Gaussian prior on every parameter"},
-    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0", "seed of everything random; the same seed gives the same bits"},
+    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1",
+     "precision tau of the Gaussian prior on every parameter"},
+    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0",
+     "seed of everything random; the same seed gives the same bits"},
     {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 0, 1e12, false, false, "one epoch", "steps between two samples of sgd and sgld"},
     {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of sgd and sgld before the first sample"},
-    {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr", "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
+    {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr",
+     "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
-    {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full", "order of an epoch: full, or block:ROWS, which streams files larger than memory"},
-    {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1", "dense layers on the features: the last one, or L of them with hidden layers of D units"},
+    {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full",
+     "order of an epoch: full, or block:ROWS, which streams files larger than memory"},
+    {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1",
+     "dense layers on the features: the last one, or L of them with hidden layers of D units"},
     {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "PLACES", "paper|own", 0, 0, false, false, "paper",
      "where dropout of a whole network acts: at the paper's places, or where the network has dropout layers of its own"},
 };
@@ -53,10 +62,11 @@ const ll_option *ll_fit_options_table(size_t *count) {
 
 static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N) {
     int64_t steps = lli_chain_epoch_steps(N, o->batch_size), burn, samples, trained;
-    bool fits = lli_multiply(&burn, o->burn_in, steps) && lli_multiply(&samples, o->samples, o->thin) && lli_multiply(&trained, o->epochs, steps) &&
-                burn < 2000000000 && samples < 2000000000 &&
-                trained < 4000000000;
-    return fits ? LL_OK : lli_fail(ctx, LL_ERR_USAGE, "these options ask for more than 4e9 steps in one chain; lower --samples, --thin, --epochs or --burn-in");
+    bool fits = lli_multiply(&burn, o->burn_in, steps) && lli_multiply(&samples, o->samples, o->thin) &&
+                lli_multiply(&trained, o->epochs, steps) && burn < 2000000000 && samples < 2000000000 && trained < 4000000000;
+    return fits ? LL_OK
+                : lli_fail(ctx, LL_ERR_USAGE,
+                           "these options ask for more than 4e9 steps in one chain; lower --samples, --thin, --epochs or --burn-in");
 }
 
 int64_t lli_fit_block_rows(const char *shuffle) {
@@ -74,25 +84,30 @@ int64_t lli_fit_block_rows(const char *shuffle) {
 
 /* A full shuffle of a mapped file that memory cannot hold reads nearly every row from disk, one by one. */
 static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_dataset *data) {
-    double bytes = (double)data->rows.N * (double)data->rows.D * ((double)lli_rows_size(&data->rows)), memory = 0.9 * (double)lli_memory_physical();
+    double bytes = (double)data->rows.N * (double)data->rows.D * ((double)lli_rows_size(&data->rows)),
+           memory = 0.9 * (double)lli_memory_physical();
     if (bytes <= memory || !data->rows.ahead || !ll_method_uses(o->method, "shuffle") || lli_fit_block_rows(o->shuffle) != 0)
         return;
     double seconds = (double)data->rows.N * (1 - memory / bytes) * 1e-4;
     lli_log(ctx, LL_LOG_WARNING,
-            "the features take %.1f GB and memory has %.1f GB: a full shuffle reads single rows from disk, about %.0f s per epoch at 0.1 ms each; --shuffle block:16384 streams",
+            "the features take %.1f GB and memory has %.1f GB: a full shuffle reads single rows from disk, about %.0f s per epoch at 0.1 "
+            "ms each; --shuffle block:16384 streams",
             bytes * 1e-9, memory * 1e-9, seconds);
 }
 
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
     *out = given ? *given : ll_fit_options_default();
     if (out->struct_size != sizeof *out)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_fit_options has %zu bytes where %zu were expected: start from ll_fit_options_default()", out->struct_size, sizeof *out);
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_fit_options has %zu bytes where %zu were expected: start from ll_fit_options_default()",
+                        out->struct_size, sizeof *out);
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), out));
     const lli_method *method = out->method ? lli_method_find(out->method) : NULL;
     if (!method)
-        return lli_fail(ctx, LL_ERR_USAGE, "there is no method %s; expected point, sgd, sgld, bootstrap, dropout or ensemble", out->method ? out->method : "NULL");
+        return lli_fail(ctx, LL_ERR_USAGE, "there is no method %s; expected point, sgd, sgld, bootstrap, dropout or ensemble",
+                        out->method ? out->method : "NULL");
     if (lli_fit_block_rows(out->shuffle) < 0)
-        return lli_fail(ctx, LL_ERR_USAGE, "--shuffle is %.100s; expected full, or block:ROWS with at least one row, like block:16384", out->shuffle);
+        return lli_fail(ctx, LL_ERR_USAGE, "--shuffle is %.100s; expected full, or block:ROWS with at least one row, like block:16384",
+                        out->shuffle);
     if (method->networks_only && !network)
         return lli_fail(ctx, LL_ERR_USAGE, "the method %s trains whole networks: give --network, or at least --layers 2", out->method);
     warn_of_size(ctx, out, data);
@@ -108,7 +123,9 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
         if (network)
             out->lr = fmin(out->lr, NETWORK_LR);
         if (ll_method_uses(out->method, "lr"))
-            lli_log(ctx, LL_LOG_NOTE, network ? "lr = %.4g, which is the lesser of 0.01 and 1/(1 + mean |x|^2)" : "lr = %.4g, which is 1/(1 + mean |z|^2)", out->lr);
+            lli_log(ctx, LL_LOG_NOTE,
+                    network ? "lr = %.4g, which is the lesser of 0.01 and 1/(1 + mean |x|^2)" : "lr = %.4g, which is 1/(1 + mean |z|^2)",
+                    out->lr);
     }
     return check_total(ctx, out, data->rows.N);
 }

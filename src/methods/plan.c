@@ -80,7 +80,8 @@ static ll_status record_network(ll_context *ctx, lli_ensemble_plan *plan, const 
     return adam || lli_method_optimises(lli_method_find(plan->method)) ? record_recipe(ctx, p, origin->recipe, adam) : LL_OK;
 }
 
-static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *o, const ll_dataset *data, const lli_origin *origin) {
+static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *o, const ll_dataset *data,
+                        const lli_origin *origin) {
     lli_provenance *p = &plan->provenance;
     LLI_TRY(lli_provenance_add(ctx, p, "format", origin->network ? LLI_ENSEMBLE_FORMAT_NETWORK : LLI_ENSEMBLE_FORMAT));
     LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
@@ -97,7 +98,8 @@ static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_o
     return origin->network ? record_network(ctx, plan, origin) : LL_OK;
 }
 
-ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *o, const ll_dataset *data, const lli_origin *origin) {
+ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *o, const ll_dataset *data,
+                       const lli_origin *origin) {
     const lli_method *method = lli_method_find(o->method);
     const lli_model *model = origin->model;
     *plan = (lli_ensemble_plan){

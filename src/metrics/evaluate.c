@@ -19,7 +19,8 @@ static ll_status options_read(ll_evaluate_options *out, ll_context *ctx, const l
     *out = ll_evaluate_options_default();
     if (options) {
         if (options->struct_size == 0 || options->struct_size > sizeof *out)
-            return lli_fail(ctx, LL_ERR_USAGE, "the evaluate options have struct_size %zu; start from ll_evaluate_options_default()", options->struct_size);
+            return lli_fail(ctx, LL_ERR_USAGE, "the evaluate options have struct_size %zu; start from ll_evaluate_options_default()",
+                            options->struct_size);
         memcpy(out, options, options->struct_size);
     }
     size_t count;
@@ -76,8 +77,8 @@ static ll_status score(work *w) {
     lli_scores scores;
     LLI_TRY(lli_scores_measure(&scores, w->ctx, &w->points->probs, w->points->truth));
     if (scores.zeros)
-        lli_log(w->ctx, LL_LOG_WARNING, "%" PRId64 " of %" PRId64 " points give their true class the probability 0: the NLL is infinite", scores.zeros,
-                w->points->n);
+        lli_log(w->ctx, LL_LOG_WARNING, "%" PRId64 " of %" PRId64 " points give their true class the probability 0: the NLL is infinite",
+                scores.zeros, w->points->n);
     w->out->nll = scores.nll;
     w->out->brier = w->out->rules.compat[0] == 'b' ? scores.brier / (double)w->K : scores.brier;
     return LL_OK;
@@ -86,7 +87,9 @@ static ll_status score(work *w) {
 /* sr speaks for the class of the largest mean probability, so calibration asks how often that class is right. */
 static void calibrate(work *w) {
     const ll_evaluate_options *rules = &w->out->rules;
-    lli_calibration_edges edges = rules->edges[0] == 'l' ? LLI_CALIBRATION_LEFT : rules->edges[0] == 'r' ? LLI_CALIBRATION_RIGHT : LLI_CALIBRATION_MASS;
+    lli_calibration_edges edges = rules->edges[0] == 'l'   ? LLI_CALIBRATION_LEFT
+                                  : rules->edges[0] == 'r' ? LLI_CALIBRATION_RIGHT
+                                                           : LLI_CALIBRATION_MASS;
     lli_outcome_mark_errors(w->mark, w->points->label, w->points);
     lli_curve_clear(&w->curve);
     lli_curve_add(&w->curve, w->points->confidence[LL_CONFIDENCE_SR], w->points->n, false, w->mark, false);
@@ -105,7 +108,8 @@ static ll_status select_by(work *w, ll_confidence c) {
     bool brosse = w->out->rules.compat[0] == 'b', falling;
     if (brosse && c == LL_CONFIDENCE_HQ) {
         if (!w->points->vote)
-            return lli_fail(w->ctx, LL_ERR_USAGE, "--compat brosse measures hq by the votes of the members, and these predictions have none");
+            return lli_fail(w->ctx, LL_ERR_USAGE,
+                            "--compat brosse measures hq by the votes of the members, and these predictions have none");
         lli_outcome_mark_errors(w->mark, w->points->vote, w->points);
         mark = w->mark;
     }

@@ -11,7 +11,8 @@ static ll_status check_classes(ll_context *ctx, const int32_t *class, int64_t n,
     int64_t top = K > 0 ? K - 1 : INT32_MAX;
     for (int64_t i = 0; i < n; i++)
         if (class[i] < 0 || class[i] > top)
-            return lli_fail(ctx, LL_ERR_DATA, "%s is %" PRId32 " in row %" PRId64 "; expected a class of 0..%" PRId64, what, class[i], i, top);
+            return lli_fail(ctx, LL_ERR_DATA, "%s is %" PRId32 " in row %" PRId64 "; expected a class of 0..%" PRId64, what, class[i], i,
+                            top);
     return LL_OK;
 }
 
@@ -46,7 +47,8 @@ ll_status lli_outcome_check_confidence(bool *exists, ll_context *ctx, const ll_o
     if (missing == points->n && ll_confidence_needs_members(c))
         return LL_OK;
     if (missing)
-        return lli_fail(ctx, LL_ERR_DATA, "confidence %s is NaN in row %" PRId64 "%s; every point needs a number", ll_confidence_name(c), first, where);
+        return lli_fail(ctx, LL_ERR_DATA, "confidence %s is NaN in row %" PRId64 "%s; every point needs a number", ll_confidence_name(c),
+                        first, where);
     *exists = true;
     return LL_OK;
 }

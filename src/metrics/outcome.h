@@ -9,7 +9,8 @@
 ll_status lli_outcome_check_points(ll_context *ctx, const ll_outcome *points) LL_CHECK_RESULT;
 /* *exists = the confidence is there. One that needs members and is NaN in every row is not (S = 1); any other NaN is refused.
  * `where` ends the place in the message: "" or " of the ... points". */
-ll_status lli_outcome_check_confidence(bool *exists, ll_context *ctx, const ll_outcome *points, ll_confidence c, const char *where) LL_CHECK_RESULT;
+ll_status lli_outcome_check_confidence(bool *exists, ll_context *ctx, const ll_outcome *points, ll_confidence c,
+                                       const char *where) LL_CHECK_RESULT;
 /* sr is a probability, sr_tail has no NaN; where given. */
 ll_status lli_outcome_check_sr(ll_context *ctx, const ll_outcome *points) LL_CHECK_RESULT;
 

@@ -11,7 +11,8 @@ const lli_score_field lli_score_fields[] = {
 const size_t lli_score_field_count = LLI_COUNT(lli_score_fields);
 
 void lli_score_take(ll_score *score, const ll_evaluation *e) {
-    *score = (ll_score){.n = e->n, .errors = e->errors, .accuracy = e->accuracy, .nll = e->nll, .brier = e->brier, .ece = e->ece, .mce = e->mce};
+    *score = (ll_score){
+        .n = e->n, .errors = e->errors, .accuracy = e->accuracy, .nll = e->nll, .brier = e->brier, .ece = e->ece, .mce = e->mce};
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         score->aurc[c] = e->selective[c].aurc;
         score->auroc[c] = e->ood[c].auroc;

@@ -35,7 +35,8 @@ static ll_status row_read(double *p, ll_context *ctx, const ll_array *probs, int
     lli_array_to_f64(p, probs, i * K, K);
     for (int64_t k = 0; k < K; k++)
         if (!(p[k] >= -SLACK && p[k] <= 1 + SLACK))
-            return lli_fail(ctx, LL_ERR_DATA, "probs has %g in row %" PRId64 ", class %" PRId64 "; expected a probability in [0,1]", p[k], i, k);
+            return lli_fail(ctx, LL_ERR_DATA, "probs has %g in row %" PRId64 ", class %" PRId64 "; expected a probability in [0,1]", p[k],
+                            i, k);
     return LL_OK;
 }
 
@@ -70,7 +71,8 @@ ll_status lli_scores_costs(double **out, ll_context *ctx, const ll_array *costs,
     char text[LLI_ARRAY_TEXT];
     *out = NULL;
     if (costs->rank != 2 || costs->shape[0] != K || costs->shape[1] != K)
-        return lli_fail(ctx, LL_ERR_DATA, "the cost matrix is %s; expected [%" PRId64 ",%" PRId64 "]: one row per true class, one column per decision",
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "the cost matrix is %s; expected [%" PRId64 ",%" PRId64 "]: one row per true class, one column per decision",
                         lli_array_text(text, costs), K, K);
     for (int64_t i = 0; i < K * K; i++)
         if (!isfinite(lli_array_real(costs, i)))

@@ -41,7 +41,8 @@ double lli_selection_value(const lli_selection *s, const ll_trial *trial) {
     if (trial->diverged)
         return INFINITY;
     const ll_score *score = &trial->score[s->chooses];
-    double value = s->rule == LLI_SELECTION_AUROC ? -lli_selection_largest(score->auroc) : lli_selection_aurc(score, s->rule == LLI_SELECTION_AURC_HQ);
+    double value = s->rule == LLI_SELECTION_AUROC ? -lli_selection_largest(score->auroc)
+                                                  : lli_selection_aurc(score, s->rule == LLI_SELECTION_AURC_HQ);
     return isnan(value) ? INFINITY : value;
 }
 
@@ -63,7 +64,8 @@ int64_t lli_selection_best(const lli_selection *s, const ll_trial *trials, int64
 /* The numbers of a kind by confidence, or NULL. */
 static const double *find_kind(const ll_score *score, const char *name, size_t length) {
     for (size_t f = 0; f < lli_score_field_count; f++)
-        if (lli_score_fields[f].by_confidence && strlen(lli_score_fields[f].key) == length && memcmp(lli_score_fields[f].key, name, length) == 0)
+        if (lli_score_fields[f].by_confidence && strlen(lli_score_fields[f].key) == length &&
+            memcmp(lli_score_fields[f].key, name, length) == 0)
             return (const double *)(const void *)((const char *)score + lli_score_fields[f].offset);
     return NULL;
 }

@@ -26,9 +26,9 @@ double lli_selection_value(const lli_selection *selection, const ll_trial *trial
 /* Index of the least value, the first of equal ones; of `method` only, NULL = all. -1 if there is none. */
 int64_t lli_selection_best(const lli_selection *selection, const ll_trial *trials, int64_t count, const char *method);
 
-/* A number of the paper's tables by its name: accuracy nll ece; KIND_CONFIDENCE, min_aurc, max_KIND and ratio_KIND, where KIND is aurc, auroc,
- * aupr_in or aupr_out. min_aurc is over sr and std, max_KIND over sr, std and hq; ratio_KIND divides it by KIND_sr of `point`. NaN where it
- * is undefined, or unknown. */
+/* A number of the paper's tables by its name: accuracy nll ece; KIND_CONFIDENCE, min_aurc, max_KIND and ratio_KIND, where KIND is aurc,
+ * auroc, aupr_in or aupr_out. min_aurc is over sr and std, max_KIND over sr, std and hq; ratio_KIND divides it by KIND_sr of `point`. NaN
+ * where it is undefined, or unknown. */
 double lli_selection_metric(const char *name, const ll_score *score, const ll_score *point);
 /* Mean and standard deviation (n - 1) over seeds; the latter NaN for one. */
 void lli_selection_spread(double *mean, double *spread, const double *values, /* [n] */ int64_t n);

@@ -53,7 +53,8 @@ static ll_status plan(ll_context *ctx, lli_layer *layer) {
     layer->parts = 2;
     layer->part[0] = (lli_part){.count = lli_conv_weights(&s), .role = LLI_ROLE_KERNEL};
     layer->part[1] = (lli_part){.count = s.out, .role = LLI_ROLE_BIAS};
-    layer->tensor[0] = (lli_tensor){.name = "weight", .rank = 4, .shape = {s.out, s.in, 3, 3}, .count = s.out * s.in * TAPS, .role = LLI_ROLE_KERNEL};
+    layer->tensor[0] = (lli_tensor){
+        .name = "weight", .rank = 4, .shape = {s.out, s.in, 3, 3}, .count = s.out * s.in * TAPS, .role = LLI_ROLE_KERNEL};
     layer->tensor[1] = (lli_tensor){.name = "bias", .rank = 1, .shape = {s.out}, .count = s.out, .role = LLI_ROLE_BIAS};
     return LL_OK;
 }
@@ -95,7 +96,8 @@ static int64_t scratch_floats(const lli_layer *layer, int64_t n) {
 }
 
 static ll_status check(ll_context *ctx, bool done) {
-    return done ? LL_OK : lli_fail(ctx, LL_ERR_MEMORY, "the library of convolutions failed, most likely for want of memory; take a smaller batch");
+    return done ? LL_OK
+                : lli_fail(ctx, LL_ERR_MEMORY, "the library of convolutions failed, most likely for want of memory; take a smaller batch");
 }
 
 /* Some images and panels, forward or backward. */
@@ -103,7 +105,8 @@ static ll_status convolve_task(ll_context *ctx, void *arg, int64_t task, int wor
     const job *j = arg;
     const lli_conv_kernels *k = j->layer->conv;
     float *zeros = lli_layer_scratch(j->run, worker), *flipped = zeros + j->s.in;
-    int64_t groups = (lli_conv_panels(j->s.out) + j->panels - 1) / j->panels, first = task / groups * j->images, q = task % groups * j->panels;
+    int64_t groups = (lli_conv_panels(j->s.out) + j->panels - 1) / j->panels, first = task / groups * j->images,
+            q = task % groups * j->panels;
     lli_range images = {first, LLI_MIN(first + j->images, j->run->n)}, panels = {q, LLI_MIN(q + j->panels, lli_conv_panels(j->s.out))};
     const float *weights = part_of(j->layer, j->run->theta, 0), *bias = part_of(j->layer, j->run->theta, 1);
     memset(zeros, 0, (size_t)j->s.in * sizeof *zeros);
@@ -134,7 +137,8 @@ static ll_status weights_task(ll_context *ctx, void *arg, int64_t task, int work
     int64_t most = part_channels(&j->s), panels = lli_conv_panels(j->s.out);
     lli_range channels = {task * most, LLI_MIN((task + 1) * most, j->s.in)};
     int64_t range = channels.end - channels.first;
-    float *scratch = lli_layer_scratch(j->run, worker), *dw = scratch + lli_conv_scratch(&j->s, j->run->n), *db = dw + panels * TAPS * most * PANEL;
+    float *scratch = lli_layer_scratch(j->run, worker), *dw = scratch + lli_conv_scratch(&j->s, j->run->n),
+          *db = dw + panels * TAPS * most * PANEL;
     LLI_TRY(check(ctx, j->layer->conv->weights(dw, task == 0 ? db : NULL, scratch, j->x, j->dy, &j->s, j->run->n, channels)));
     for (int64_t p = 0; p < panels * TAPS; p++)
         lli_layer_apply(j->run, j->layer, 0, (p * j->s.in + channels.first) * PANEL, range * PANEL, dw + p * range * PANEL);

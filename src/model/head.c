@@ -43,7 +43,8 @@ void ll_head_free(ll_head *head) {
 ll_status lli_head_seal(ll_context *ctx, ll_head *head) {
     for (int64_t i = 0; i < head->K * head->D; i++)
         if (!isfinite(head->W[i]))
-            return lli_fail(ctx, LL_ERR_DATA, "the head's weight of class %" PRId64 ", feature %" PRId64 " is not finite", i / head->D, i % head->D);
+            return lli_fail(ctx, LL_ERR_DATA, "the head's weight of class %" PRId64 ", feature %" PRId64 " is not finite", i / head->D,
+                            i % head->D);
     for (int64_t k = 0; k < head->K; k++)
         if (!isfinite(head->b[k]))
             return lli_fail(ctx, LL_ERR_DATA, "the head's bias of class %" PRId64 " is not finite", k);
@@ -63,12 +64,17 @@ static ll_status find_layout(ll_context *ctx, bool *transposed, const ll_array *
     int64_t rows = weight->shape[0], columns = weight->shape[1];
     bool kd = columns == D && layout != LL_HEAD_LAYOUT_DK, dk = rows == D && layout != LL_HEAD_LAYOUT_KD;
     if (!kd && !dk)
-        return lli_fail(ctx, LL_ERR_DATA, "the head's weight is %s and the features have %" PRId64 " columns; expected %s with D = %" PRId64,
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "the head's weight is %s and the features have %" PRId64 " columns; expected %s with D = %" PRId64,
                         lli_array_text(text, weight), D,
-                        layout == LL_HEAD_LAYOUT_KD ? "[K,D]" : layout == LL_HEAD_LAYOUT_DK ? "[D,K]" : "[K,D] or [D,K]", D);
+                        layout == LL_HEAD_LAYOUT_KD   ? "[K,D]"
+                        : layout == LL_HEAD_LAYOUT_DK ? "[D,K]"
+                                                      : "[K,D] or [D,K]",
+                        D);
     if (kd && dk)
         return lli_fail(ctx, LL_ERR_DATA,
-                        "the head's weight is %s, so [K,D] (PyTorch) and [D,K] (Keras) look the same; say which with --head-layout kd or --head-layout dk",
+                        "the head's weight is %s, so [K,D] (PyTorch) and [D,K] (Keras) look the same; say which with --head-layout kd or "
+                        "--head-layout dk",
                         lli_array_text(text, weight));
     *transposed = dk;
     return LL_OK;
@@ -81,9 +87,11 @@ ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_
     int64_t D = features, K = transposed ? weight.shape[1] : weight.shape[0];
     char text[LLI_ARRAY_TEXT];
     if (K < 2)
-        return lli_fail(ctx, LL_ERR_DATA, "the head's weight is %s, which is %" PRId64 " class; at least two are needed", lli_array_text(text, &weight), K);
+        return lli_fail(ctx, LL_ERR_DATA, "the head's weight is %s, which is %" PRId64 " class; at least two are needed",
+                        lli_array_text(text, &weight), K);
     if (bias && (lli_array_count(bias) != K || bias->rank < 1))
-        return lli_fail(ctx, LL_ERR_DATA, "the head's bias is %s; expected [%" PRId64 "], one number per class", lli_array_text(text, bias), K);
+        return lli_fail(ctx, LL_ERR_DATA, "the head's bias is %s; expected [%" PRId64 "], one number per class", lli_array_text(text, bias),
+                        K);
     ll_head *head;
     LLI_TRY(lli_head_alloc(&head, ctx, K, D));
     ll_status status;
@@ -160,7 +168,8 @@ lli_head_step lli_head_step_of(const lli_step *s) {
     };
 }
 
-static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
+static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *theta, float *work, const lli_rows *rows,
+                      const lli_step *s) {
     (void)ctx;
     const lli_head_step h = lli_head_step_of(s);
     *nll = m->kernels->step(theta, work, rows, &h.batch, &h.update, h.dropout ? &h.mask : NULL, m->K);

@@ -48,7 +48,8 @@ static ll_status update(ll_context *ctx, void *arg, int64_t part, int worker) {
     return LL_OK;
 }
 
-static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
+static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *theta, float *work, const lli_rows *rows,
+                      const lli_step *s) {
     const lli_head_step head = lli_head_step_of(s);
     job j = {.large = m->kernels->large, .theta = theta, .rows = rows, .step = &head, .shape = lli_large_shape_of(s->n, m->K, m->D)};
     j.work = lli_large_work_of(work, &j.shape);

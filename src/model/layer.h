@@ -59,8 +59,8 @@ struct lli_layer_kind {
     const char *name;
     bool fuses;    /* does the ReLU that follows on the way, where layer->fused */
     bool gates;    /* does the backward of the ReLU before it on the way, where layer->gated */
-    bool in_place; /* forward may have y = x, backward dx = dy: then the network calls it so. Such a layer comes behind any other, so backward may
-                      not count on what forward left in y, unless it can live with the change (ReLU can). */
+    bool in_place; /* forward may have y = x, backward dx = dy: then the network calls it so. Such a layer comes behind any other, so
+                      backward may not count on what forward left in y, unless it can live with the change (ReLU can). */
     /* Fills out, parts (first = 0, only count and role) and tensors. LL_ERR_USAGE where the input does not suit. */
     ll_status (*plan)(ll_context *ctx, lli_layer *layer);
     /* The functions below may be NULL where a type has no parameters, keeps nothing, needs no scratch. theta is the whole vector. */

@@ -71,26 +71,29 @@ typedef struct lli_model_ops {
     /* theta <-> tensors; theta may hold padding, tensors never do. */
     void (*pack)(const lli_model *model, float *theta, const float *const *tensors);
     void (*unpack)(const lli_model *model, float *const *tensors, const float *theta);
-    int64_t (*work_floats)(const lli_model *model, int64_t B, int workers); /* workspace of step for batches of up to B, on up to so many workers */
+    int64_t (*work_floats)(const lli_model *model, int64_t B,
+                           int workers); /* workspace of step for batches of up to B, on up to so many workers */
     /* *nll = sum over the batch of -log p(y|z) before the step; not finite when the step failed numerically. Uses the workers of ctx where
      * the step is long enough to be shared. */
-    ll_status (*step)(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows, const lli_step *step);
+    ll_status (*step)(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows,
+                      const lli_step *step);
 
     /* The following are NULL for the head, whose features are its representation. */
 
     /* gradient [floats] of the mean over the batch of -log p; zero at statistics, which move in theta. *nll as above. The network's own
      * dropout and the augmentation of rows are on; step->drop16 > 0 puts MC-Dropout in the place of the former. */
-    ll_status (*gradient)(double *nll, ll_context *ctx, const lli_model *model, float *gradient, float *theta, float *work, const lli_rows *rows,
-                          const lli_step *step);
+    ll_status (*gradient)(double *nll, ll_context *ctx, const lli_model *model, float *gradient, float *theta, float *work,
+                          const lli_rows *rows, const lli_step *step);
     /* The same, handed to `apply` piece by piece, while a piece is still in the cache: gradient and update in one go over theta. */
     ll_status (*descend)(double *nll, ll_context *ctx, const lli_model *model, lli_apply_fn *apply, void *arg, float *theta, float *work,
                          const lli_rows *rows, const lli_step *step);
     /* Inference: z [n,features] of rows first .. first+n-1. pass != NULL: under the masks of MC-Dropout, all but that before the last
      * layer, which belongs to the head. work has represent_floats. */
-    ll_status (*represent)(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows, int64_t first,
-                           int64_t n, const lli_pass *pass);
+    ll_status (*represent)(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows,
+                           int64_t first, int64_t n, const lli_pass *pass);
     int64_t (*represent_floats)(const lli_model *model, int64_t n, int workers);
-    int64_t (*unmasked_units)(const lli_model *model, bool own); /* of lli_pass; 0: the first mask is on the input, there is nothing to keep */
+    int64_t (*unmasked_units)(const lli_model *model,
+                              bool own); /* of lli_pass; 0: the first mask is on the input, there is nothing to keep */
 } lli_model_ops;
 
 enum { LLI_TENSORS_MAX = 128, LLI_PARTS_MAX = LLI_TENSORS_MAX };

@@ -127,7 +127,8 @@ static ll_status read_task(ll_context *ctx, void *arg, int64_t task, int worker)
     (void)ctx;
     const reading *r = arg;
     int64_t first = task * r->rows;
-    lli_input_read(r->x + first * r->input->rows->D, r->input, first, LLI_MIN(r->rows, r->run->n - first), lli_layer_scratch(r->run, worker));
+    lli_input_read(r->x + first * r->input->rows->D, r->input, first, LLI_MIN(r->rows, r->run->n - first),
+                   lli_layer_scratch(r->run, worker));
     return LL_OK;
 }
 
@@ -208,7 +209,8 @@ static ll_status gradient(double *nll, ll_context *ctx, const lli_model *model, 
     return descend(nll, ctx, model, copy, &(copying){out}, theta, work, rows, s);
 }
 
-static ll_status step(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows, const lli_step *s) {
+static ll_status step(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows,
+                      const lli_step *s) {
     lli_langevin l = lli_langevin_of(model->kernels, theta, s);
     return descend(nll, ctx, model, lli_langevin_piece, &l, theta, work, rows, s);
 }
@@ -235,8 +237,8 @@ static int64_t unmasked_units(const lli_model *model, bool own) {
     return masked == 0 ? 0 : lli_extent_units(net->sequence.layer[masked - 1].out);
 }
 
-static ll_status represent(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows, int64_t first,
-                           int64_t n, const lli_pass *pass) {
+static ll_status represent(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows,
+                           int64_t first, int64_t n, const lli_pass *pass) {
     const lli_network *net = network_of(model);
     memory m = {0};
     inference_memory(&m, net, work, n, lli_pool_workers(ctx));
@@ -318,7 +320,8 @@ static ll_status place_parameters(ll_context *ctx, lli_network *net) {
     return LL_OK;
 }
 
-ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels, int64_t K) {
+ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+                          int64_t K) {
     *out = NULL;
     const lli_kernels *kernels;
     LLI_TRY(lli_kernels_require(ctx, &kernels));

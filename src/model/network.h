@@ -17,7 +17,8 @@
 typedef struct lli_network lli_network; /* its first member is the lli_model */
 
 /* Input height, width, channels: 1, 1, D for plain features. LL_ERR_USAGE for a text that is none, with the grammar in the sentence. */
-ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels, int64_t K) LL_CHECK_RESULT;
+ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+                          int64_t K) LL_CHECK_RESULT;
 void lli_network_free(lli_network *network); /* NULL is fine */
 const lli_model *lli_network_model(const lli_network *network);
 const char *lli_network_text(const lli_network *network);

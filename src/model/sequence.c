@@ -27,7 +27,8 @@ static ll_status add(builder *b, const lli_layer *asked, const char *kind) {
     layer->in = b->in;
     layer->hidden = true;
     if (!layer->kind)
-        return lli_fail(b->ctx, LL_ERR_USAGE, "the network '%s' needs layers of the type %s, which this build does not have", b->text, kind);
+        return lli_fail(b->ctx, LL_ERR_USAGE, "the network '%s' needs layers of the type %s, which this build does not have", b->text,
+                        kind);
     LLI_TRY(layer->kind->plan(b->ctx, layer));
     layer->ld = lli_extent_units(layer->out);
     b->in = layer->out;
@@ -162,7 +163,8 @@ static const struct {
     ll_status (*build)(builder *b, const char *options); /* options: what stands behind the colon */
 } families[] = {{"mlp", mlp}, {"head", deep_head}, {"vgg16", vgg16}};
 
-/* A ReLU goes with the layer before it where that one can do it, and its backward with the layer behind it; nobody asks for the gradient of what comes before the first parameters. */
+/* A ReLU goes with the layer before it where that one can do it, and its backward with the layer behind it; nobody asks for the gradient of
+ * what comes before the first parameters. */
 static void finish(lli_sequence *s) {
     bool parameters = false;
     for (int l = 0; l < s->count; l++) {

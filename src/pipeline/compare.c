@@ -38,8 +38,8 @@ typedef struct comparison {
     int64_t *number; /* [tasks] its number there */
 } comparison;
 
-static ll_status entry_init(ll_context *ctx, entry *e, const lli_start *start, const ll_dataset *train, const ll_fit_options *given, const char *method,
-                            lli_meter *meter) {
+static ll_status entry_init(ll_context *ctx, entry *e, const lli_start *start, const ll_dataset *train, const ll_fit_options *given,
+                            const char *method, lli_meter *meter) {
     ll_fit_options options = *given;
     options.method = method;
     LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, start->origin.network != NULL));
@@ -129,22 +129,25 @@ done:
 
 static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_compare_options *o) {
     if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_compare_options has %zu bytes where %zu were expected: start from ll_compare_options_default()", o->struct_size, sizeof *o);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_compare_options has %zu bytes where %zu were expected: start from ll_compare_options_default()", o->struct_size,
+                        sizeof *o);
     if (!(o->risk >= 0 && o->risk <= 1))
         return lli_fail(ctx, LL_ERR_USAGE, "--risk is %g; expected a number in [0,1]", o->risk);
     if (!test->labels)
         return lli_fail(ctx, LL_ERR_DATA, "the test rows have no labels to compare with");
     if (test->rows.D != train->rows.D)
-        return lli_fail(ctx, LL_ERR_DATA, "the test features have %lld columns and the training features %lld", (long long)test->rows.D, (long long)train->rows.D);
-    if (o->out && o->out->rows.D != train->rows.D)
-        return lli_fail(ctx, LL_ERR_DATA, "the out-of-distribution features have %lld columns and the training features %lld", (long long)o->out->rows.D,
+        return lli_fail(ctx, LL_ERR_DATA, "the test features have %lld columns and the training features %lld", (long long)test->rows.D,
                         (long long)train->rows.D);
+    if (o->out && o->out->rows.D != train->rows.D)
+        return lli_fail(ctx, LL_ERR_DATA, "the out-of-distribution features have %lld columns and the training features %lld",
+                        (long long)o->out->rows.D, (long long)train->rows.D);
     return LL_OK;
 }
 
 /* An entry for each method that starts at theta*, and the order of their tasks. */
-static ll_status comparison_init(ll_context *ctx, comparison *c, const lli_start *start, const ll_dataset *train, const ll_fit_options *options,
-                                 lli_meter *meter) {
+static ll_status comparison_init(ll_context *ctx, comparison *c, const lli_start *start, const ll_dataset *train,
+                                 const ll_fit_options *options, lli_meter *meter) {
     int64_t steps = 0;
     for (size_t i = 0; i < ll_method_count(); i++) {
         const char *name = ll_method_get(i).name;
@@ -191,7 +194,8 @@ static ll_status compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset
     LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, network || options->fit.layers > 1));
     LLI_DO(lli_start_init(ctx, &start, train, head, network, &shared));
     if (test->K > start.origin.model->K)
-        LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1, (long long)start.origin.model->K));
+        LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1,
+                        (long long)start.origin.model->K));
     ll_fit_options each = options->fit;
     each.lr = shared.lr; /* chosen, and told, once */
     memset(rows, 0, ll_method_count() * sizeof *rows);
@@ -206,13 +210,14 @@ done:
     return status;
 }
 
-ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head, const ll_compare_options *options) {
+ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
+                     const ll_compare_options *options) {
     ll_compare_options defaults = ll_compare_options_default();
     return compare(rows, ctx, train, test, head, NULL, options ? options : &defaults);
 }
 
-ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_network *network,
-                             const ll_compare_options *options) {
+ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test,
+                             const ll_network *network, const ll_compare_options *options) {
     ll_compare_options defaults = ll_compare_options_default();
     ll_dataset *kept;
     ll_status status = lli_network_split(&kept, NULL, ctx, train, network);

@@ -16,7 +16,8 @@ ll_encode_options ll_encode_options_default(void) {
 }
 
 static const ll_option table[] = {
-    {"block", 0, LL_OPTION_INT, offsetof(ll_encode_options, block), "ROWS", NULL, 1, 1 << 20, false, false, "256", "rows encoded at once; does not change a bit"},
+    {"block", 0, LL_OPTION_INT, offsetof(ll_encode_options, block), "ROWS", NULL, 1, 1 << 20, false, false, "256",
+     "rows encoded at once; does not change a bit"},
 };
 
 const ll_option *ll_encode_options_table(size_t *count) {
@@ -76,7 +77,8 @@ static ll_status check(ll_context *ctx, const ll_network *n, const ll_encode_dat
         if (sets[i])
             LLI_TRY(lli_network_check_rows(ctx, n, &sets[i]->rows, what[i]));
     if (data->train && n->holdout_count && !is_own(n, data->train))
-        lli_log(ctx, LL_LOG_WARNING, "the network was trained on other rows than these: all of them become features_train, and there is no features_val");
+        lli_log(ctx, LL_LOG_WARNING,
+                "the network was trained on other rows than these: all of them become features_train, and there is no features_val");
     return LL_OK;
 }
 
@@ -211,10 +213,13 @@ static int64_t rows_of(const ll_dataset *data) {
     return data ? data->rows.N : 0;
 }
 
-ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data, const ll_encode_options *given) {
+ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data,
+                          const ll_encode_options *given) {
     ll_encode_options o = given ? *given : ll_encode_options_default();
     if (o.struct_size != sizeof o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_encode_options has %zu bytes where %zu were expected: start from ll_encode_options_default()", o.struct_size, sizeof o);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_encode_options has %zu bytes where %zu were expected: start from ll_encode_options_default()", o.struct_size,
+                        sizeof o);
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), &o));
     LLI_TRY(check(ctx, network, data));
     if (lli_sink_is_table(path))

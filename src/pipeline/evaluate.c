@@ -56,7 +56,8 @@ done:
     return status;
 }
 
-ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points, const ll_evaluate_options *options) {
+ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
+                      const ll_evaluate_options *options) {
     ll_bundle *held = NULL;
     ll_array costs;
     ll_status status;

@@ -26,8 +26,8 @@ static bool read_rules(ll_evaluate_options *rules, const lli_tree *options) {
         rules->bins = bins;
     if (lli_tree_true(lli_tree_get(options, "costs")))
         rules->costs = "given";
-    return read_word(&rules->edges, options, "edges") && read_word(&rules->aupr, options, "aupr") && read_word(&rules->classifier, options, "classifier") &&
-           read_word(&rules->compat, options, "compat");
+    return read_word(&rules->edges, options, "edges") && read_word(&rules->aupr, options, "aupr") &&
+           read_word(&rules->classifier, options, "classifier") && read_word(&rules->compat, options, "compat");
 }
 
 /* The number `key` of each confidence, into the member at `offset` of each of the structs of `size` bytes. */
@@ -53,7 +53,8 @@ static void read_bands(ll_evaluation *e, const lli_tree *bands) {
 
 static bool read_selective(ll_evaluation *e, const lli_tree *tree) {
     const size_t size = sizeof(ll_selective);
-    bool ok = read_each(e->selective, size, offsetof(ll_selective, aurc), tree, "aurc") && read_each(e->selective, size, offsetof(ll_selective, eaurc), tree, "eaurc") &&
+    bool ok = read_each(e->selective, size, offsetof(ll_selective, aurc), tree, "aurc") &&
+              read_each(e->selective, size, offsetof(ll_selective, eaurc), tree, "eaurc") &&
               read_each(e->selective, size, offsetof(ll_selective, augrc), tree, "augrc") &&
               read_each(e->selective, size, offsetof(ll_selective, failure_auroc), tree, "failure_auroc");
     read_bands(e, lli_tree_get(tree, "aurc_band"));
@@ -72,8 +73,10 @@ static bool read_ood(ll_evaluation *e, const lli_tree *ood) {
         return true;
     }
     e->base_rate = lli_tree_number(lli_tree_get(ood, "base_rate"));
-    return read_each(e->ood, size, offsetof(ll_ood, auroc), ood, "auroc") && read_each(e->ood, size, offsetof(ll_ood, aupr_in), ood, "aupr_in") &&
-           read_each(e->ood, size, offsetof(ll_ood, aupr_out), ood, "aupr_out") && read_each(e->ood, size, offsetof(ll_ood, fpr95), ood, "fpr95");
+    return read_each(e->ood, size, offsetof(ll_ood, auroc), ood, "auroc") &&
+           read_each(e->ood, size, offsetof(ll_ood, aupr_in), ood, "aupr_in") &&
+           read_each(e->ood, size, offsetof(ll_ood, aupr_out), ood, "aupr_out") &&
+           read_each(e->ood, size, offsetof(ll_ood, fpr95), ood, "fpr95");
 }
 
 static bool read_bins(ll_evaluation *e, const lli_tree *bins) {
@@ -99,11 +102,13 @@ static bool read_all(ll_evaluation *e, const lli_tree *tree) {
     const struct {
         const char *key;
         double *place;
-    } numbers[] = {{"accuracy", &e->accuracy}, {"nll", &e->nll}, {"brier", &e->brier}, {"ece", &e->ece}, {"mce", &e->mce}, {"cost", &e->cost}, {"min_aurc", &e->min_aurc}};
+    } numbers[] = {{"accuracy", &e->accuracy}, {"nll", &e->nll},   {"brier", &e->brier},      {"ece", &e->ece},
+                   {"mce", &e->mce},           {"cost", &e->cost}, {"min_aurc", &e->min_aurc}};
     for (size_t i = 0; i < LLI_COUNT(numbers); i++)
         *numbers[i].place = lli_tree_number(lli_tree_get(tree, numbers[i].key));
-    return e->n > 0 && e->errors >= 0 && e->errors <= e->n && isfinite(e->accuracy) && read_rules(&e->rules, lli_tree_get(tree, "options")) &&
-           read_bins(e, lli_tree_get(tree, "bins")) && read_selective(e, tree) && read_ood(e, lli_tree_get(tree, "ood"));
+    return e->n > 0 && e->errors >= 0 && e->errors <= e->n && isfinite(e->accuracy) &&
+           read_rules(&e->rules, lli_tree_get(tree, "options")) && read_bins(e, lli_tree_get(tree, "bins")) && read_selective(e, tree) &&
+           read_ood(e, lli_tree_get(tree, "ood"));
 }
 
 ll_status ll_evaluation_read(ll_evaluation *evaluation, ll_context *ctx, const char *path) {

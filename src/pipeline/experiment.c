@@ -13,14 +13,17 @@
 #define FULL(lr) {lr, "100/bootstrap:20", EPOCHS, RATES}
 
 static const lli_experiment table[] = {
-    {"mnist", "mlp:512,20", 0, "first:5", "32", 1, {"0.1,0.05,0.01,0.005,0.001", SAMPLES, EPOCHS, RATES}, FULL("0.1,0.01,0.001,0.0001"), NULL},
-    {"fashion", "mlp:512,20", 0, "first:5", "32", 1, {"0.1,0.05,0.01,0.005,0.001", SAMPLES, EPOCHS, RATES}, FULL("0.1,0.01,0.001,0.0001"), NULL},
+    {"mnist", "mlp:512,20", 0, "first:5",
+     "32", 1, {"0.1,0.05,0.01,0.005,0.001", SAMPLES, EPOCHS, RATES}, FULL("0.1,0.01,0.001,0.0001"), NULL},
+    {"fashion", "mlp:512,20", 0, "first:5",
+     "32", 1, {"0.1,0.05,0.01,0.005,0.001", SAMPLES, EPOCHS, RATES}, FULL("0.1,0.01,0.001,0.0001"), NULL},
     {"cifar10", "vgg16", 0, "first:5", "128", 1, {CIFAR_LR, SAMPLES, EPOCHS, RATES}, FULL("0.01,0.001,0.0001,0.00001"), NULL},
     {"cifar100", "vgg16", 0, "first:50", "128", 1, {CIFAR_LR, SAMPLES, EPOCHS, RATES}, FULL("0.01,0.001,0.0001,0.00001"),
-     "train.bin and test.bin of the binary version of CIFAR-100, in data/cifar100 or $LASTLAYER_DATA/cifar100 (or any folder, with --data); "
-     "or features with --features"},
+     "train.bin and test.bin of the binary version of CIFAR-100, in data/cifar100 or $LASTLAYER_DATA/cifar100 (or any folder, with "
+     "--data); or features with --features"},
     {"imagenet", NULL, 0, NULL, "512", 3, {"0.1,0.01,0.001,0.0001", "10", "10", RATES}, {NULL, NULL, NULL, NULL},
-     "--features FILE, an .npz with features_train [N,D], labels_train, features_test and labels_test (the paper: NASNet, D = 4032; any D will do), and where "
+     "--features FILE, an .npz with features_train [N,D], labels_train, features_test and labels_test (the paper: NASNet, D = 4032; any D "
+     "will do), and where "
      "they exist features_val, labels_val, W [K,D] and b of the last layer"},
 };
 

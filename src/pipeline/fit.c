@@ -55,7 +55,8 @@ static ll_status fit_file(ll_context *ctx, const char *path, const ll_dataset *d
     LLI_DO(lli_partial_open(&partial, ctx, path, resume));
     LLI_DO(lli_start_init(ctx, &start, data, head, network, &options));
     LLI_DO(lli_fit_plan(ctx, &plan, &options, data, &start.origin));
-    LLI_DO(lli_partial_begin(ctx, partial, &plan, lli_fit_floats(&options, &start.origin), lli_method_find(options.method)->tasks(&options)));
+    LLI_DO(
+        lli_partial_begin(ctx, partial, &plan, lli_fit_floats(&options, &start.origin), lli_method_find(options.method)->tasks(&options)));
     if (!lli_partial_complete(partial))
         LLI_DO(run(ctx, &start, &options, data, lli_partial_store(partial)));
     lli_partial *whole = partial;
@@ -73,11 +74,13 @@ ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, con
     return fit_memory(out, ctx, data, head, NULL, options);
 }
 
-ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options, bool resume) {
+ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options,
+                       bool resume) {
     return fit_file(ctx, path, data, head, NULL, options, resume);
 }
 
-ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network, const ll_fit_options *options) {
+ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network,
+                         const ll_fit_options *options) {
     *out = NULL;
     ll_dataset *kept;
     ll_status status = lli_network_split(&kept, NULL, ctx, data, network);
@@ -87,7 +90,8 @@ ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *d
     return status;
 }
 
-ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network, const ll_fit_options *options, bool resume) {
+ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network,
+                               const ll_fit_options *options, bool resume) {
     ll_dataset *kept;
     ll_status status = lli_network_split(&kept, NULL, ctx, data, network);
     if (status == LL_OK)

@@ -20,8 +20,8 @@ typedef struct lli_start {
     char hash[LLI_HASH_TEXT];
 } lli_start;
 
-/* theta* is the head or the network where one is given (not both); else what options->layers and options->init ask for. A start is not to be
- * copied: its origin points into it. */
+/* theta* is the head or the network where one is given (not both); else what options->layers and options->init ask for. A start is not to
+ * be copied: its origin points into it. */
 ll_status lli_start_init(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_head *head, const ll_network *network,
                          const ll_fit_options *options) LL_CHECK_RESULT;
 void lli_start_release(lli_start *start);

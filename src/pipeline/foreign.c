@@ -13,7 +13,8 @@ static const struct {
 } words[] = {
     {"kernel", LLI_FOREIGN_WEIGHT, true},      {"gamma", LLI_FOREIGN_WEIGHT, true},         {"weight", LLI_FOREIGN_WEIGHT, false},
     {"bias", LLI_FOREIGN_BIAS, false},         {"beta", LLI_FOREIGN_BIAS, true},            {"moving_mean", LLI_FOREIGN_MEAN, true},
-    {"running_mean", LLI_FOREIGN_MEAN, false}, {"moving_variance", LLI_FOREIGN_VARIANCE, true}, {"running_var", LLI_FOREIGN_VARIANCE, false},
+    {"running_mean", LLI_FOREIGN_MEAN, false}, {"moving_variance", LLI_FOREIGN_VARIANCE, true}, {"running_var", LLI_FOREIGN_VARIANCE,
+     false},
 };
 
 /* Parts of a PyTorch model that come last, whatever the alphabet says. */

@@ -6,12 +6,18 @@
 #include "base/bundle.h"
 
 typedef enum lli_foreign_kind { LLI_FOREIGN_CONV, LLI_FOREIGN_DENSE, LLI_FOREIGN_NORM, LLI_FOREIGN_KINDS } lli_foreign_kind;
-typedef enum lli_foreign_role { LLI_FOREIGN_WEIGHT, LLI_FOREIGN_BIAS, LLI_FOREIGN_MEAN, LLI_FOREIGN_VARIANCE, LLI_FOREIGN_ROLES } lli_foreign_role;
+typedef enum lli_foreign_role {
+    LLI_FOREIGN_WEIGHT,
+    LLI_FOREIGN_BIAS,
+    LLI_FOREIGN_MEAN,
+    LLI_FOREIGN_VARIANCE,
+    LLI_FOREIGN_ROLES
+} lli_foreign_role;
 
 typedef struct lli_foreign_layer {
     char *name; /* what its arrays have in common: /dense_1/dense_1, features.0 */
     lli_foreign_kind kind;
-    bool keras;                       /* kernels are [in,out] and [height,width,in,out], else PyTorch's [out,in] and [out,in,height,width] */
+    bool keras; /* kernels are [in,out] and [height,width,in,out], else PyTorch's [out,in] and [out,in,height,width] */
     int64_t array[LLI_FOREIGN_ROLES]; /* index in the file, -1 if there is none */
     int64_t place;                    /* in the file's own list of layers, 0 without one */
 } lli_foreign_layer;

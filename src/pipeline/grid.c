@@ -31,7 +31,8 @@ ll_search_options ll_search_options_default(void) {
 }
 
 #define AT(member) offsetof(ll_search_options, member)
-#define LIST(name, letter, member, standard, help) {name, letter, LL_OPTION_TEXT, AT(member), "LIST", NULL, 0, 0, false, false, standard, help}
+#define LIST(name, letter, member, standard, help)                                                                                         \
+    { name, letter, LL_OPTION_TEXT, AT(member), "LIST", NULL, 0, 0, false, false, standard, help }
 
 static const ll_option table[] = {
     LIST("method", 'm', method, "point,sgd,sgld,bootstrap,dropout", "methods to try"),
@@ -40,14 +41,18 @@ static const ll_option table[] = {
     LIST("batch-size", 'B', batch_size, "128", "rows per step"),
     LIST("epochs", 'E', epochs, "bootstrap:10/dropout:100", "training epochs of bootstrap and dropout"),
     LIST("dropout", 'p', dropout, "0.1,0.3,0.5", "rates at which dropout zeroes features"),
-    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1", "precision tau of the Gaussian prior on every parameter"},
-    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0", "seed of everything random, the split of the test rows included"},
+    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1",
+     "precision tau of the Gaussian prior on every parameter"},
+    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0",
+     "seed of everything random, the split of the test rows included"},
     {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 0, 1e12, false, false, "one epoch", "steps between two samples of sgd and sgld"},
     {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of sgd and sgld before the first sample"},
-    {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr", "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
+    {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr",
+     "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
     {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full", "order of an epoch: full, or block:ROWS"},
-    {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1", "dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last"},
+    {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1",
+     "dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last"},
     {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "WHERE", "paper|own", 0, 0, false, false, "paper",
      "where dropout acts in a network: before dense layers and after max-pooling, or at the network's own dropout layers"},
     {"protocol", 0, LL_OPTION_CHOICE, AT(protocol), "P", "honest|paper", 0, 0, false, false, "honest",
@@ -81,7 +86,8 @@ static ll_status find_section(const char **out, size_t *size, ll_context *ctx, c
         memcpy(word, p, LLI_MIN(name, sizeof word - 1));
         word[LLI_MIN(name, sizeof word - 1)] = 0;
         if (colon && !lli_method_find(word))
-            return lli_fail(ctx, LL_ERR_USAGE, "--%s names the method %s, which does not exist; expected point, sgd, sgld, bootstrap or dropout", flag, word);
+            return lli_fail(ctx, LL_ERR_USAGE,
+                            "--%s names the method %s, which does not exist; expected point, sgd, sgld, bootstrap or dropout", flag, word);
         bool own = colon && strcmp(word, method) == 0;
         if (own || (!colon && !*out)) {
             *out = colon ? colon + 1 : p;
@@ -116,17 +122,19 @@ static ll_status read_value(ll_context *ctx, double *out, const char *flag, cons
         return LL_OK;
     }
     lli_number x;
-    bool ok = size > 0 && lli_number_parse(&x, word, size) && (!whole || x.is_integer) && x.real > 0 && x.real >= o->min && x.real <= o->max &&
-              !(o->open_max && x.real == o->max);
+    bool ok = size > 0 && lli_number_parse(&x, word, size) && (!whole || x.is_integer) && x.real > 0 && x.real >= o->min &&
+              x.real <= o->max && !(o->open_max && x.real == o->max);
     if (!ok)
-        return lli_fail(ctx, LL_ERR_USAGE, "--%s lists %.*s; expected %s above 0 %s %g%s, with commas between them", flag, size ? (int)LLI_MIN(size, 40) : 7, size ? word : "nothing",
-                        whole ? "whole numbers" : "numbers", o->open_max ? "and below" : "up to", o->max, automatic > 0 ? ", or auto" : "");
+        return lli_fail(ctx, LL_ERR_USAGE, "--%s lists %.*s; expected %s above 0 %s %g%s, with commas between them", flag,
+                        size ? (int)LLI_MIN(size, 40) : 7, size ? word : "nothing", whole ? "whole numbers" : "numbers",
+                        o->open_max ? "and below" : "up to", o->max, automatic > 0 ? ", or auto" : "");
     *out = x.real;
     return LL_OK;
 }
 
 /* The values of one method; where it does not read the option, or nothing is listed, the single value `otherwise`. */
-static ll_status read_list(list *out, ll_context *ctx, const char *flag, const char *text, const char *method, double otherwise, double automatic) {
+static ll_status read_list(list *out, ll_context *ctx, const char *flag, const char *text, const char *method, double otherwise,
+                           double automatic) {
     out->count = 0;
     const char *p = NULL;
     size_t left = 0;
@@ -170,7 +178,8 @@ static ll_status name_run(lli_run *run, ll_context *ctx) {
     return lli_text_take(&name, &run->name);
 }
 
-static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *options, const list *samples, const ll_dataset *train, bool network) {
+static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *options, const list *samples, const ll_dataset *train,
+                         bool network) {
     if (grid->count == grid->capacity) {
         int64_t capacity = LLI_MAX(16, 2 * grid->capacity);
         LLI_TRY(lli_memory_grow(ctx, &grid->runs, grid->capacity, capacity, sizeof *grid->runs));
@@ -205,7 +214,8 @@ static ll_status read_lists(lists *l, ll_context *ctx, const ll_search_options *
     return read_list(&l->dropout, ctx, "dropout", o->dropout, method, fit.dropout, 0);
 }
 
-static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const char *method, const ll_dataset *train, bool network) {
+static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const char *method, const ll_dataset *train,
+                            bool network) {
     lists *l;
     LLI_TRY(lli_memory_new(ctx, &l, 1, sizeof *l));
     ll_status status;
@@ -245,7 +255,8 @@ ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options
         while (m < ll_method_count() && !(strlen(ll_method_get(m).name) == length && memcmp(ll_method_get(m).name, p, length) == 0))
             m++;
         if (m == ll_method_count())
-            LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "--method lists %.*s; expected methods of point, sgd, sgld, bootstrap, dropout with commas between them",
+            LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
+                            "--method lists %.*s; expected methods of point, sgd, sgld, bootstrap, dropout with commas between them",
                             length ? (int)LLI_MIN(length, 40) : 7, length ? p : "nothing"));
         if (!seen[m])
             LLI_DO(add_method(grid, ctx, o, ll_method_get(m).name, train, network));

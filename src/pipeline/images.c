@@ -12,7 +12,8 @@
 
 static const ll_option table[] = {
     {.name = "classes", .type = LL_OPTION_TEXT, .offset = offsetof(ll_images_options, classes), .arg = "WHICH", .standard = "all",
-     .help = "classes to keep: all, first:n, last:n, random:n (by --seed) or a list 0,3,4; test images of the others are out of distribution"},
+     .help = "classes to keep: all, first:n, last:n, random:n (by --seed) or a list 0,3,4; test images of the others are out of "
+             "distribution"},
     {.name = "out-data", .type = LL_OPTION_TEXT, .offset = offsetof(ll_images_options, out_data), .arg = "DATA",
      .help = "take the images out of distribution from here instead: a name, a folder or a file, of the same shape"},
 };
@@ -29,8 +30,9 @@ const ll_option *ll_images_options_table(size_t *count) {
 static ll_status check_scale(ll_context *ctx, const ll_images_options *options) {
     if (isfinite(options->shift) && isfinite(options->scale) && options->scale >= 0)
         return LL_OK;
-    return lli_fail(ctx, LL_ERR_USAGE, "shift %g and scale %g of images are impossible; expected finite numbers, scale > 0, or 0 for automatic", options->shift,
-                    options->scale);
+    return lli_fail(ctx, LL_ERR_USAGE,
+                    "shift %g and scale %g of images are impossible; expected finite numbers, scale > 0, or 0 for automatic",
+                    options->shift, options->scale);
 }
 
 /* Every class under its own number. */
@@ -63,7 +65,8 @@ static ll_status divide(ll_images *images, ll_context *ctx, lli_source *source, 
     return LL_OK;
 }
 
-static ll_status choose_scale(double *shift, double *scale, ll_context *ctx, const char *data, const lli_source *source, const ll_images_options *options) {
+static ll_status choose_scale(double *shift, double *scale, ll_context *ctx, const char *data, const lli_source *source,
+                              const ll_images_options *options) {
     *shift = options->shift;
     *scale = options->scale;
     if (*scale > 0)

@@ -24,9 +24,11 @@ static const ll_option table[] = {
      .help = "the network that the file holds: mlp:512,20, vgg16, vgg16:width=0.25"},
     {.name = "input", .type = LL_OPTION_TEXT, .offset = offsetof(ll_import_options, input), .arg = "HxWxC", .standard = "that of --data",
      .help = "height, width and channels of its images; 1x1xD for plain features"},
-    {.name = "shift", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, shift), .arg = "X", .min = -INFINITY, .max = INFINITY, .open_min = true,
+    {.name = "shift", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, shift), .arg = "X", .min = -INFINITY, .max = INFINITY,
+             .open_min = true,
      .open_max = true, .standard = "that of --data", .help = "its pixels are (byte - shift) * scale"},
-    {.name = "scale", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, scale), .arg = "X", .min = 0, .max = INFINITY, .open_max = true,
+    {.name = "scale", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, scale), .arg = "X", .min = 0, .max = INFINITY,
+             .open_max = true,
      .standard = "that of --data; without, 1/255 for grey images", .help = "see --shift"},
     {.name = "batchnorm-epsilon", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, epsilon), .arg = "X", .min = 0, .max = 1,
      .standard = "1e-3 for Keras, 1e-5 for PyTorch", .help = "what its batch norms add to the variance"},
@@ -79,7 +81,8 @@ static ll_status guess_net(lli_text *out, const import *m) {
         }
     } else
         return lli_fail(m->ctx, LL_ERR_USAGE,
-                        "%s: %" PRId64 " convolutions, %" PRId64 " batch norms and %" PRId64 " dense layers are no network that is known; expected dense layers "
+                        "%s: %" PRId64 " convolutions, %" PRId64 " batch norms and %" PRId64 " dense layers are no network that is known; "
+                        "expected dense layers "
                         "alone (mlp) or 13 convolutions (vgg16)",
                         m->path, convs, m->from.kinds[LLI_FOREIGN_NORM], dense);
     return out->status;
@@ -94,7 +97,8 @@ static bool parse_input(input *out, const char *text) {
     for (int i = 0; i < 3; i++) {
         size_t length = strcspn(text, "x");
         lli_number number;
-        if (!lli_number_parse(&number, text, length) || !number.is_integer || number.integer < 1 || number.integer > INT32_MAX || (text[length] == 0) != (i == 2))
+        if (!lli_number_parse(&number, text, length) || !number.is_integer || number.integer < 1 || number.integer > INT32_MAX ||
+            (text[length] == 0) != (i == 2))
             return false;
         *parts[i] = number.integer;
         text += length + 1;
@@ -104,7 +108,8 @@ static bool parse_input(input *out, const char *text) {
 
 /* Said, of the images, or from the first layer: 784 are 28x28x1, 3072 are 32x32x3, a convolution means 32x32. */
 static ll_status choose_input(input *out, const import *m, const ll_dataset *data, const char *text) {
-    const lli_foreign_layer *conv = lli_foreign_find(&m->from, LLI_FOREIGN_CONV, 0), *dense = lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, 0);
+    const lli_foreign_layer *conv = lli_foreign_find(&m->from, LLI_FOREIGN_CONV, 0),
+                            *dense = lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, 0);
     int64_t in = width_in(m, conv ? conv : dense);
     if (text && !parse_input(out, text))
         return lli_fail(m->ctx, LL_ERR_USAGE, "--input is \"%.100s\"; expected height, width and channels like 32x32x3", text);
@@ -137,7 +142,8 @@ static ll_status choose_scale(const import *m, const ll_dataset *data, const ll_
         n->scale = plain ? 1 : (float)(1.0 / 255);
     } else
         return lli_fail(m->ctx, LL_ERR_USAGE,
-                        "%s: how were its pixels scaled? Say --data cifar10 (mean and standard deviation of the training images) or whatever it was trained on, "
+                        "%s: how were its pixels scaled? Say --data cifar10 (mean and standard deviation of the training images) or "
+                        "whatever it was trained on, "
                         "or --shift and --scale",
                         m->path);
     return LL_OK;
@@ -146,7 +152,8 @@ static ll_status choose_scale(const import *m, const ll_dataset *data, const ll_
 static ll_status choose_classes(const import *m, const ll_images *images) {
     ll_network *n = m->network;
     if (images && images->classes && images->K != n->model->K)
-        return lli_fail(m->ctx, LL_ERR_DATA, "%s: the network has %" PRId64 " classes but the images have %" PRId64, m->path, n->model->K, images->K);
+        return lli_fail(m->ctx, LL_ERR_DATA, "%s: the network has %" PRId64 " classes but the images have %" PRId64, m->path, n->model->K,
+                        images->K);
     for (int64_t k = 0; k < n->model->K; k++)
         n->classes[k] = images && images->classes ? images->classes[k] : (int32_t)k;
     return LL_OK;
@@ -154,11 +161,12 @@ static ll_status choose_classes(const import *m, const ll_images *images) {
 
 /* ---- tensors ---- */
 
-static ll_status mismatch(const import *m, const char *name, const ll_array *found, const lli_tensor *t, int rank, const int64_t *expected) {
+static ll_status mismatch(const import *m, const char *name, const ll_array *found, const lli_tensor *t, int rank,
+                          const int64_t *expected) {
     char have[LLI_ARRAY_TEXT], want[LLI_ARRAY_TEXT];
     ll_array like = ll_array_view(NULL, found->dtype, rank, expected);
-    return lli_fail(m->ctx, LL_ERR_DATA, "%s: %s is %s, but %s of the network %s needs %s", m->path, name, lli_array_text(have, found), t->name,
-                    ll_network_text(m->network), lli_array_text(want, &like));
+    return lli_fail(m->ctx, LL_ERR_DATA, "%s: %s is %s, but %s of the network %s needs %s", m->path, name, lli_array_text(have, found),
+                    t->name, ll_network_text(m->network), lli_array_text(want, &like));
 }
 
 /* Row of ours that column i of a dense layer's weight is for: after a convolution or an image PyTorch counts [C,H,W], we [H,W,C]. */
@@ -166,11 +174,15 @@ static int64_t our_column(int64_t i, int64_t area, int64_t channels) {
     return i % area * channels + i / area;
 }
 
-/* The weight of a convolution or dense layer in PyTorch's shape and our order. `channels`: of what a dense layer reads as an image, or 1. */
+/* The weight of a convolution or dense layer in PyTorch's shape and our order. `channels`: of what a dense layer reads as an image, or
+ * 1. */
 static ll_status take_weight(float *out, const import *m, const lli_foreign_layer *l, const lli_tensor *t, int64_t channels) {
     int64_t index = l->array[LLI_FOREIGN_WEIGHT], O = t->shape[0], I = t->shape[1], area = t->rank == 4 ? t->shape[2] * t->shape[3] : 1;
     ll_array a = ll_bundle_array(m->bundle, index);
-    const int64_t keras4[] = {t->shape[2], t->shape[3], I, O}, keras2[] = {I, O}, *expected = !l->keras ? t->shape : t->rank == 4 ? keras4 : keras2;
+    const int64_t keras4[] = {t->shape[2], t->shape[3], I, O}, keras2[] = {I, O},
+                  *expected = !l->keras      ? t->shape
+                              : t->rank == 4 ? keras4
+                                             : keras2;
     bool same = a.rank == t->rank;
     for (int i = 0; i < t->rank && same; i++)
         same = a.shape[i] == expected[i];
@@ -187,7 +199,8 @@ static ll_status take_weight(float *out, const import *m, const lli_foreign_laye
 }
 
 /* A vector; where the file has none, all are `standard`. */
-static ll_status take_vector(float *out, const import *m, const lli_foreign_layer *l, lli_foreign_role role, const lli_tensor *t, double standard) {
+static ll_status take_vector(float *out, const import *m, const lli_foreign_layer *l, lli_foreign_role role, const lli_tensor *t,
+                             double standard) {
     int64_t index = l->array[role];
     ll_array a = index >= 0 ? ll_bundle_array(m->bundle, index) : (ll_array){0};
     if (index >= 0 && (a.rank != 1 || a.shape[0] != t->count))
@@ -287,7 +300,8 @@ static ll_status build(import *m, const ll_images *images, const ll_import_optio
     input in;
     if (dense == 0)
         return lli_fail(m->ctx, LL_ERR_DATA,
-                        "%s: holds no dense layer; expected arrays like dense_1/kernel:0 and dense_1/bias:0 (Keras) or classifier.weight and classifier.bias "
+                        "%s: holds no dense layer; expected arrays like dense_1/kernel:0 and dense_1/bias:0 (Keras) or classifier.weight "
+                        "and classifier.bias "
                         "(PyTorch)",
                         m->path);
     lli_text_init(&net, m->ctx);
@@ -298,19 +312,22 @@ static ll_status build(import *m, const ll_images *images, const ll_import_optio
         LLI_DO(guess_net(&net, m));
     LLI_DO(net.status);
     LLI_DO(choose_input(&in, m, data, o->input));
-    LLI_DO(lli_network_make(&m->network, m->ctx, net.data, in.height, in.width, in.channels, width_out(m, lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, dense - 1))));
+    LLI_DO(lli_network_make(&m->network, m->ctx, net.data, in.height, in.width, in.channels,
+                            width_out(m, lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, dense - 1))));
     LLI_DO(choose_scale(m, data, o));
     LLI_DO(choose_classes(m, images));
     LLI_DO(lli_network_record(m->ctx, m->network));
     LLI_DO(lli_provenance_add(m->ctx, &m->network->provenance, "kept_epoch", "0"));
-    LLI_DO(lli_provenance_add(m->ctx, &m->network->provenance, "imported", lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, 0)->keras ? "keras" : "pytorch"));
+    LLI_DO(lli_provenance_add(m->ctx, &m->network->provenance, "imported",
+                              lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, 0)->keras ? "keras" : "pytorch"));
     LLI_DO(take_tensors(m));
 done:
     lli_text_release(&net);
     return status;
 }
 
-ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images, const ll_import_options *options) {
+ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images,
+                            const ll_import_options *options) {
     ll_import_options chosen = options ? *options : ll_import_options_default();
     import m = {.ctx = ctx, .path = path, .epsilon = chosen.epsilon};
     ll_bundle *bundle = NULL;

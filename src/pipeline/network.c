@@ -15,7 +15,8 @@
 
 enum { EPOCH_NUMBERS = 4, ARRAYS_MAX = LLI_TENSORS_MAX + 2 };
 
-ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels, int64_t K) {
+ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+                           int64_t K) {
     *out = NULL;
     ll_network *n;
     LLI_TRY(lli_memory_new(ctx, &n, 1, sizeof *n));
@@ -88,8 +89,11 @@ ll_status lli_network_check_rows(ll_context *ctx, const ll_network *n, const lli
     if (image && rows->height ? h == n->height && w == n->width && c == n->channels : rows->D == n->height * n->width * n->channels)
         return LL_OK;
     if (!image)
-        return lli_fail(ctx, LL_ERR_DATA, "%s have %" PRId64 " features and the network %s expects %" PRId64, what, rows->D, ll_network_text(n), n->channels);
-    return lli_fail(ctx, LL_ERR_DATA, "%s are %" PRId64 "x%" PRId64 "x%" PRId64 " (height, width, channels) and the network %s expects %" PRId64 "x%" PRId64 "x%" PRId64,
+        return lli_fail(ctx, LL_ERR_DATA, "%s have %" PRId64 " features and the network %s expects %" PRId64, what, rows->D,
+                        ll_network_text(n), n->channels);
+    return lli_fail(ctx, LL_ERR_DATA,
+                    "%s are %" PRId64 "x%" PRId64 "x%" PRId64 " (height, width, channels) and the network %s expects %" PRId64 "x%" PRId64
+                    "x%" PRId64,
                     what, h, w, c, ll_network_text(n), n->height, n->width, n->channels);
 }
 
@@ -178,13 +182,15 @@ ll_status ll_network_write(ll_context *ctx, const char *path, const ll_network *
     LLI_DO(lli_network_tensors(ctx, &block, tensors, m));
     m->ops->unpack(m, tensors, n->theta);
     for (int i = 0; i < m->tensors; i++)
-        arrays[count++] = (ll_named_array){m->tensor[i].name, ll_array_view(tensors[i], LL_DTYPE_F32, m->tensor[i].rank, m->tensor[i].shape)};
+        arrays[count++] = (ll_named_array){m->tensor[i].name,
+                                           ll_array_view(tensors[i], LL_DTYPE_F32, m->tensor[i].rank, m->tensor[i].shape)};
     if (n->holdout_count)
         arrays[count++] = (ll_named_array){"holdout", ll_array_view(n->holdout, LL_DTYPE_I64, 1, &n->holdout_count)};
     LLI_DO(lli_memory_new(ctx, &epochs, n->epoch_count * EPOCH_NUMBERS, sizeof *epochs));
     for (int64_t e = 0; e < n->epoch_count; e++) {
         const ll_epoch *epoch = &n->epochs[e];
-        memcpy(epochs + e * EPOCH_NUMBERS, (double[]){epoch->lr, epoch->nll, epoch->held_nll, epoch->held_accuracy}, EPOCH_NUMBERS * sizeof *epochs);
+        memcpy(epochs + e * EPOCH_NUMBERS, (double[]){epoch->lr, epoch->nll, epoch->held_nll, epoch->held_accuracy},
+               EPOCH_NUMBERS * sizeof *epochs);
     }
     if (n->epoch_count)
         arrays[count++] = (ll_named_array){"epochs", ll_array_view(epochs, LL_DTYPE_F64, 2, (int64_t[]){n->epoch_count, EPOCH_NUMBERS})};
@@ -208,7 +214,8 @@ static bool parse_list(int32_t *out, int64_t count, const char *text, char mark)
         while (text[length] && text[length] != mark)
             length++;
         lli_number number;
-        if (!lli_number_parse(&number, text, length) || !number.is_integer || number.integer < 0 || number.integer > INT32_MAX || (text[length] == 0) != (i == count - 1))
+        if (!lli_number_parse(&number, text, length) || !number.is_integer || number.integer < 0 || number.integer > INT32_MAX ||
+            (text[length] == 0) != (i == count - 1))
             return false;
         out[i] = (int32_t)number.integer;
         text += length + 1;
@@ -233,16 +240,19 @@ static int64_t list_length(const char *text, char mark) {
 }
 
 static ll_status read_meta(ll_network **out, ll_context *ctx, const ll_bundle *bundle, const char *path) {
-    const char *format = lli_bundle_meta(bundle, "format"), *net = lli_bundle_meta(bundle, "net"), *input = lli_bundle_meta(bundle, "input");
+    const char *format = lli_bundle_meta(bundle, "format"), *net = lli_bundle_meta(bundle, "net"),
+               *input = lli_bundle_meta(bundle, "input");
     const char *classes = lli_bundle_meta(bundle, "classes"), *kept = lli_bundle_meta(bundle, "kept_epoch");
     if (!format || strcmp(format, LLI_NETWORK_FORMAT) != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s is not a network of lastlayer train: the metadata entry format is %.100s; expected " LLI_NETWORK_FORMAT, path,
+        return lli_fail(ctx, LL_ERR_FORMAT,
+                        "%s is not a network of lastlayer train: the metadata entry format is %.100s; expected " LLI_NETWORK_FORMAT, path,
                         format ? format : "missing");
     int32_t shape[3], epoch;
     int64_t product;
     if (!net)
         return bad_entry(ctx, path, "net", net, "a network like mlp:512,20");
-    if (!input || !parse_list(shape, 3, input, 'x') || !lli_multiply(&product, shape[0], shape[1]) || !lli_multiply(&product, product, shape[2]) || product < 1)
+    if (!input || !parse_list(shape, 3, input, 'x') || !lli_multiply(&product, shape[0], shape[1]) ||
+        !lli_multiply(&product, product, shape[2]) || product < 1)
         return bad_entry(ctx, path, "input", input, "HEIGHTxWIDTHxCHANNELS");
     if (!classes || list_length(classes, ',') < 2)
         return bad_entry(ctx, path, "classes", classes, "the ids of at least two classes");
@@ -275,13 +285,14 @@ static ll_status read_tensors(ll_context *ctx, ll_network *n, const ll_bundle *b
     for (int t = 0; t < m->tensors && status == LL_OK; t++) {
         const lli_tensor *tensor = &m->tensor[t];
         int64_t place = ll_bundle_find(bundle, tensor->name);
-        ll_array a = place < 0 ? (ll_array){0} : ll_bundle_array(bundle, place), wanted = ll_array_view(NULL, LL_DTYPE_F32, tensor->rank, tensor->shape);
+        ll_array a = place < 0 ? (ll_array){0} : ll_bundle_array(bundle, place),
+                 wanted = ll_array_view(NULL, LL_DTYPE_F32, tensor->rank, tensor->shape);
         char have[LLI_ARRAY_TEXT], want[LLI_ARRAY_TEXT];
         if (place < 0)
             status = lli_fail(ctx, LL_ERR_FORMAT, "%s has no tensor %s, which the network %s has", path, tensor->name, ll_network_text(n));
         else if (a.dtype != LL_DTYPE_F32 || !same_shape(&a, tensor))
-            status = lli_fail(ctx, LL_ERR_FORMAT, "%s: the tensor %s is %s; the network %s expects %s", path, tensor->name, lli_array_text(have, &a),
-                              ll_network_text(n), lli_array_text(want, &wanted));
+            status = lli_fail(ctx, LL_ERR_FORMAT, "%s: the tensor %s is %s; the network %s expects %s", path, tensor->name,
+                              lli_array_text(have, &a), ll_network_text(n), lli_array_text(want, &wanted));
         else
             memcpy(tensors[t], a.data, (size_t)tensor->count * sizeof(float));
         for (int64_t i = 0; status == LL_OK && i < tensor->count; i++)

@@ -30,14 +30,16 @@ struct ll_network {
 };
 
 /* A network with its parameters at zero; the rest is for the caller to fill. */
-ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels, int64_t K) LL_CHECK_RESULT;
+ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+                           int64_t K) LL_CHECK_RESULT;
 /* The first entries of its metadata: format, version, net, input, shift, scale, classes. */
 ll_status lli_network_record(ll_context *ctx, ll_network *network) LL_CHECK_RESULT;
 /* Room for every tensor in `block`, to free, and where each begins. */
 ll_status lli_network_tensors(ll_context *ctx, float **block, float *tensors[LLI_TENSORS_MAX], const lli_model *model) LL_CHECK_RESULT;
-/* Where `data` are the rows that the network was trained on: copies of those it saw and (unless held is NULL) of those it held out. Else both
- * are NULL. */
-ll_status lli_network_split(ll_dataset **kept, ll_dataset **held, ll_context *ctx, const ll_dataset *data, const ll_network *network) LL_CHECK_RESULT;
+/* Where `data` are the rows that the network was trained on: copies of those it saw and (unless held is NULL) of those it held out. Else
+ * both are NULL. */
+ll_status lli_network_split(ll_dataset **kept, ll_dataset **held, ll_context *ctx, const ll_dataset *data,
+                            const ll_network *network) LL_CHECK_RESULT;
 /* Refuses rows that the network cannot take; `what` begins the sentence. */
 ll_status lli_network_check_rows(ll_context *ctx, const ll_network *network, const lli_rows *rows, const char *what) LL_CHECK_RESULT;
 /* The rows as this network sees them: bytes with its own shift and scale. */

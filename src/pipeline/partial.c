@@ -11,7 +11,8 @@
 #include "base/memory.h"
 #include "formats/safetensors.h"
 
-/* A slot takes no room on disk before it is written. Of more tasks than TASKS_MAX none keeps checkpoints: their members are the progress. */
+/* A slot takes no room on disk before it is written. Of more tasks than TASKS_MAX none keeps checkpoints: their members are the
+ * progress. */
 enum { SLOT_HEAD = 128, TASKS_MAX = 64 };
 
 typedef struct slot_head {
@@ -91,7 +92,8 @@ static int64_t slot_offset(const lli_partial *p, int64_t task, uint64_t sequence
     return p->slots + (2 * task + (int64_t)(sequence % 2)) * slot_bytes(p);
 }
 
-static ll_status checkpoint(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta, int64_t floats) {
+static ll_status checkpoint(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta,
+                            int64_t floats) {
     lli_partial *p = (lli_partial *)store;
     if (task >= p->tasks)
         return LL_OK;
@@ -121,7 +123,8 @@ static ll_status read_slot(ll_context *ctx, lli_partial *p, int64_t task, uint64
     return LL_OK;
 }
 
-static ll_status restore(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats, bool *found) {
+static ll_status restore(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats,
+                         bool *found) {
     lli_partial *p = (lli_partial *)store;
     *found = false;
     if (!p->found || task >= p->tasks)
@@ -194,7 +197,8 @@ static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text 
     if (same)
         return LL_OK;
     return lli_fail(ctx, LL_ERR_USAGE,
-                    "%s.partial was begun with other options, other data or another version, so it cannot be continued; use the same ones, or delete it to start over",
+                    "%s.partial was begun with other options, other data or another version, so it cannot be continued; use the same ones, "
+                    "or delete it to start over",
                     p->path);
 }
 
@@ -227,7 +231,8 @@ done:
 }
 
 /* Where everything lies; *size of the file while it is under construction. */
-static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int64_t *size, const lli_ensemble_plan *plan, int64_t floats, int64_t tasks) {
+static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int64_t *size, const lli_ensemble_plan *plan, int64_t floats,
+                         int64_t tasks) {
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
     int64_t count = lli_ensemble_arrays(arrays, plan);
     p->tensors = plan->model->tensors;
@@ -251,7 +256,8 @@ static ll_status write_known(ll_context *ctx, lli_partial *p, const lli_ensemble
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
     int64_t count = lli_ensemble_arrays(arrays, plan);
     for (int64_t i = p->tensors; i < count; i++)
-        LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[i], arrays[i].array.data, (size_t)lli_array_count(&arrays[i].array) * sizeof(double)));
+        LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[i], arrays[i].array.data,
+                                     (size_t)lli_array_count(&arrays[i].array) * sizeof(double)));
     return LL_OK;
 }
 

@@ -16,13 +16,20 @@ ll_predict_options ll_predict_options_default(void) {
 #define AT(member) offsetof(ll_predict_options, member)
 
 static const ll_option table[] = {
-    {"no-probs", 0, LL_OPTION_FLAG, AT(no_probs), NULL, NULL, 0, 0, false, false, NULL, "leave out probs [N,K]; nll and brier cannot be computed then"},
-    {"classifier", 0, LL_OPTION_CHOICE, AT(classifier), "RULE", "mean|votes", 0, 0, false, false, "mean", "label = class of the largest mean probability, or of most votes"},
-    {"by", 0, LL_OPTION_CHOICE, AT(by), "CONFIDENCE", "sr|std|hq|maxmin|entropy|mi|margin", 0, 0, false, false, "sr", "the confidence that --threshold cuts"},
-    {"threshold", 0, LL_OPTION_REAL, AT(threshold), "C", NULL, -INFINITY, INFINITY, false, false, "none", "add abstain: true where the confidence is below C"},
-    {"members", 0, LL_OPTION_TEXT, AT(members), "ROWS", NULL, 0, 0, false, false, "none", "rows like 0,5,10:20 whose answers are kept member by member"},
-    {"row-offset", 0, LL_OPTION_INT, AT(row_offset), "ROW", NULL, 0, 1e15, false, false, "0", "index of the first row, which keys the masks of dropout"},
-    {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 0, 1 << 20, false, false, "256, networks 32 to 1024", "rows predicted at once; does not change a bit"},
+    {"no-probs", 0, LL_OPTION_FLAG, AT(no_probs), NULL, NULL, 0, 0, false, false, NULL,
+     "leave out probs [N,K]; nll and brier cannot be computed then"},
+    {"classifier", 0, LL_OPTION_CHOICE, AT(classifier), "RULE", "mean|votes", 0, 0, false, false, "mean",
+     "label = class of the largest mean probability, or of most votes"},
+    {"by", 0, LL_OPTION_CHOICE, AT(by), "CONFIDENCE", "sr|std|hq|maxmin|entropy|mi|margin", 0, 0, false, false, "sr",
+     "the confidence that --threshold cuts"},
+    {"threshold", 0, LL_OPTION_REAL, AT(threshold), "C", NULL, -INFINITY, INFINITY, false, false, "none",
+     "add abstain: true where the confidence is below C"},
+    {"members", 0, LL_OPTION_TEXT, AT(members), "ROWS", NULL, 0, 0, false, false, "none",
+     "rows like 0,5,10:20 whose answers are kept member by member"},
+    {"row-offset", 0, LL_OPTION_INT, AT(row_offset), "ROW", NULL, 0, 1e15, false, false, "0",
+     "index of the first row, which keys the masks of dropout"},
+    {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 0, 1 << 20, false, false, "256, networks 32 to 1024",
+     "rows predicted at once; does not change a bit"},
 };
 
 const ll_option *ll_predict_options_table(size_t *count) {
@@ -117,15 +124,18 @@ static void tell_abstained(ll_context *ctx, const part *p, const ll_predict_opti
 
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_dataset *data, const ll_predict_options *o) {
     if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_predict_options has %zu bytes where %zu were expected: start from ll_predict_options_default()", o->struct_size, sizeof *o);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_predict_options has %zu bytes where %zu were expected: start from ll_predict_options_default()", o->struct_size,
+                        sizeof *o);
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
     if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(ll_confidence_find(o->by)))
         return lli_fail(ctx, LL_ERR_USAGE, "--by %s needs at least two members and this ensemble has one; use --by sr", o->by);
     LLI_TRY(lli_predict_check_rows(ctx, e, &data->rows));
     for (int64_t i = 0; data->K > e->plan.K && i < data->rows.N; i++)
         if (data->labels[i] >= e->plan.K)
-            return lli_fail(ctx, LL_ERR_DATA, "the label at row %" PRId64 " is %d, but the ensemble has %" PRId64 " classes (0 to %" PRId64 ")", i, data->labels[i], e->plan.K,
-                            e->plan.K - 1);
+            return lli_fail(ctx, LL_ERR_DATA,
+                            "the label at row %" PRId64 " is %d, but the ensemble has %" PRId64 " classes (0 to %" PRId64 ")", i,
+                            data->labels[i], e->plan.K, e->plan.K - 1);
     return LL_OK;
 }
 
@@ -135,7 +145,8 @@ static ll_status totals_init(ll_context *ctx, lli_predict_totals *t, const lli_p
     return lli_memory_new(ctx, &t->member_label, request->R * S, sizeof(int32_t));
 }
 
-ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *e, const ll_dataset *data, const ll_predict_options *options) {
+ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *e, const ll_dataset *data,
+                           const ll_predict_options *options) {
     ll_predict_options o = options ? *options : ll_predict_options_default();
     LLI_TRY(check(ctx, e, data, &o));
     int64_t *rows = NULL, R = 0, S = e->plan.S;
@@ -145,7 +156,8 @@ ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble 
     if (!o.block)
         o.block = lli_predict_block(e);
     LLI_DO(lli_rows_parse(ctx, &rows, &R, o.members, data->rows.N));
-    lli_predict_request request = {.probs = !o.no_probs, .running = data->labels != NULL, .row_offset = o.row_offset, .block = o.block, .rows = rows, .R = R};
+    lli_predict_request request = {
+        .probs = !o.no_probs, .running = data->labels != NULL, .row_offset = o.row_offset, .block = o.block, .rows = rows, .R = R};
     bool table_only = lli_sink_is_table(path);
     if (table_only) {
         request.running = false;

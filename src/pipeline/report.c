@@ -231,11 +231,13 @@ static bool is_evaluation(const ll_report_input *input) {
 /* The numbers of an evaluation; its points are not known any more. */
 static ll_status add_evaluation(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
     if (input->ood)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, which --ood cannot add to; evaluate its predictions with --ood", input->file);
+        return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, which --ood cannot add to; evaluate its predictions with --ood",
+                        input->file);
     LLI_TRY(lli_memory_new(ctx, &e->evaluation, 1, sizeof *e->evaluation));
     LLI_TRY(ll_evaluation_read(e->evaluation, ctx, input->file));
     LLI_TRY(input->name ? lli_memory_text(ctx, &e->name, input->name) : stem(ctx, &e->name, input->file));
-    j->methods[j->page.count++] = (lli_page_method){.name = e->name, .evaluation = e->evaluation, .points = {.classes = e->evaluation->classes}};
+    j->methods[j->page.count++] = (lli_page_method){
+        .name = e->name, .evaluation = e->evaluation, .points = {.classes = e->evaluation->classes}};
     return LL_OK;
 }
 

@@ -21,7 +21,8 @@ static ll_status own(lli_report_inputs *in, lli_text *text, const char **out) {
 
 static ll_status add(lli_report_inputs *in, ll_context *ctx, const ll_report_input *input) {
     if (in->count == LLI_REPORT_INPUTS_MAX)
-        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files, the methods of a store counted one by one", LLI_REPORT_INPUTS_MAX);
+        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files, the methods of a store counted one by one",
+                        LLI_REPORT_INPUTS_MAX);
     in->list[in->count++] = *input;
     return LL_OK;
 }
@@ -33,10 +34,13 @@ static ll_status check_trial(ll_context *ctx, const char *path, const char *tria
     const char *found = lli_bundle_meta(bundle, "trial");
     bool same = found && strcmp(found, trial) == 0;
     ll_bundle_free(bundle);
-    return same ? LL_OK : lli_fail(ctx, LL_ERR_DATA, "%s is not of the trial %s that was chosen; run the search once more, in another store", path, trial);
+    return same ? LL_OK
+                : lli_fail(ctx, LL_ERR_DATA, "%s is not of the trial %s that was chosen; run the search once more, in another store", path,
+                           trial);
 }
 
-static ll_status add_best(lli_report_inputs *in, ll_context *ctx, const ll_report_input *store, const char *method, const char *protocol, const char *trial) {
+static ll_status add_best(lli_report_inputs *in, ll_context *ctx, const ll_report_input *store, const char *method, const char *protocol,
+                          const char *trial) {
     ll_report_input input = *store;
     lli_text path, name;
     ll_status status;
@@ -65,7 +69,8 @@ static ll_status add_store(lli_report_inputs *in, ll_context *ctx, const ll_repo
     lli_text_add(&path, "%s/choice.json", store->file);
     LLI_DO(path.status);
     if (!lli_file_exists(path.data))
-        LLI_DO(lli_fail(ctx, LL_ERR_READ, "%s is a folder without choice.json; expected the store of a lastlayer search that has ended", store->file));
+        LLI_DO(lli_fail(ctx, LL_ERR_READ, "%s is a folder without choice.json; expected the store of a lastlayer search that has ended",
+                        store->file));
     LLI_DO(lli_file_read(&file, ctx, path.data));
     LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path.data));
     const char *protocol = lli_tree_text(lli_tree_get(tree, "protocol"));
@@ -87,7 +92,8 @@ ll_status lli_report_inputs_expand(lli_report_inputs *out, ll_context *ctx, cons
     *out = (lli_report_inputs){.count = 0};
     ll_status status = LL_OK;
     for (int64_t i = 0; i < count && status == LL_OK; i++)
-        status = given[i].kind == LL_REPORT_PREDICTIONS && lli_file_is_folder(given[i].file) ? add_store(out, ctx, &given[i]) : add(out, ctx, &given[i]);
+        status = given[i].kind == LL_REPORT_PREDICTIONS && lli_file_is_folder(given[i].file) ? add_store(out, ctx, &given[i])
+                                                                                             : add(out, ctx, &given[i]);
     if (status != LL_OK)
         lli_report_inputs_release(out);
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One experiment of the paper from end to end: train, encode, search, tables beside the paper's. Everything lies in FOLDER/NAME, and what is
- * there is not made again (NAME-quick in the short version, NAME-given on a given network or features):
+/* One experiment of the paper from end to end: train, encode, search, tables beside the paper's. Everything lies in FOLDER/NAME, and what
+ * is there is not made again (NAME-quick in the short version, NAME-given on a given network or features):
  *
  *     seed-0/selective/network.safetensors  encoded.npz  last/ full/ (stores of searches)
  *     seed-0/ood/...                        the same on half of the classes
@@ -24,20 +24,32 @@ ll_reproduce_options ll_reproduce_options_default(void) {
 #define AT(member) offsetof(ll_reproduce_options, member)
 
 static const ll_option table[] = {
-    {.name = "quick", .type = LL_OPTION_FLAG, .offset = AT(quick), .help = "a short version: every step, on small grids and hardly trained networks"},
+    {.name = "quick", .type = LL_OPTION_FLAG, .offset = AT(quick),
+     .help = "a short version: every step, on small grids and hardly trained networks"},
     {.name = "full", .type = LL_OPTION_FLAG, .offset = AT(full), .help = "everything, also the methods on all layers of the network"},
-    {.name = "seeds", .type = LL_OPTION_TEXT, .offset = AT(seeds), .arg = "LIST", .standard = "0", .help = "one run per seed; tables have mean and standard deviation"},
-    {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "FOLDER", .standard = "found by NAME", .help = "where the images are"},
-    {.name = "network", .type = LL_OPTION_TEXT, .offset = AT(network), .arg = "FILE", .help = "a trained network of these images, instead of training one"},
-    {.name = "net", .type = LL_OPTION_TEXT, .offset = AT(net), .arg = "NET", .standard = "the paper's", .help = "what to train, like vgg16:width=0.25"},
-    {.name = "epochs", .letter = 'E', .type = LL_OPTION_INT, .offset = AT(epochs), .arg = "E", .min = 0, .max = 1e6, .standard = "the paper's", .help = "epochs of that training"},
-    {.name = "full-lr", .type = LL_OPTION_TEXT, .offset = AT(full_lr), .arg = "LIST", .standard = "the paper's", .help = "learning rates on the full network"},
-    {.name = "full-samples", .type = LL_OPTION_TEXT, .offset = AT(full_samples), .arg = "LIST", .standard = "100/bootstrap:20", .help = "members on the full network"},
-    {.name = "full-epochs", .type = LL_OPTION_TEXT, .offset = AT(full_epochs), .arg = "LIST", .standard = "bootstrap:10/dropout:100", .help = "epochs of bootstrap and dropout on the full network"},
-    {.name = "full-dropout", .type = LL_OPTION_TEXT, .offset = AT(full_dropout), .arg = "LIST", .standard = "0.1,0.3,0.5", .help = "rates of dropout on the full network"},
+    {.name = "seeds", .type = LL_OPTION_TEXT, .offset = AT(seeds), .arg = "LIST", .standard = "0",
+     .help = "one run per seed; tables have mean and standard deviation"},
+    {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "FOLDER", .standard = "found by NAME",
+     .help = "where the images are"},
+    {.name = "network", .type = LL_OPTION_TEXT, .offset = AT(network), .arg = "FILE",
+     .help = "a trained network of these images, instead of training one"},
+    {.name = "net", .type = LL_OPTION_TEXT, .offset = AT(net), .arg = "NET", .standard = "the paper's",
+     .help = "what to train, like vgg16:width=0.25"},
+    {.name = "epochs", .letter = 'E', .type = LL_OPTION_INT, .offset = AT(epochs), .arg = "E", .min = 0, .max = 1e6,
+     .standard = "the paper's",
+     .help = "epochs of that training"},
+    {.name = "full-lr", .type = LL_OPTION_TEXT, .offset = AT(full_lr), .arg = "LIST", .standard = "the paper's",
+     .help = "learning rates on the full network"},
+    {.name = "full-samples", .type = LL_OPTION_TEXT, .offset = AT(full_samples), .arg = "LIST", .standard = "100/bootstrap:20",
+     .help = "members on the full network"},
+    {.name = "full-epochs", .type = LL_OPTION_TEXT, .offset = AT(full_epochs), .arg = "LIST", .standard = "bootstrap:10/dropout:100",
+     .help = "epochs of bootstrap and dropout on the full network"},
+    {.name = "full-dropout", .type = LL_OPTION_TEXT, .offset = AT(full_dropout), .arg = "LIST", .standard = "0.1,0.3,0.5",
+     .help = "rates of dropout on the full network"},
     {.name = "features", .type = LL_OPTION_TEXT, .offset = AT(features), .arg = "FILE",
      .help = "features of lastlayer encode (features_train, labels_train, features_test, ...), instead of images: the last layer only"},
-    {.name = "results", .type = LL_OPTION_TEXT, .offset = AT(folder), .arg = "FOLDER", .standard = "results", .help = "where NAME/ is made"},
+    {.name = "results", .type = LL_OPTION_TEXT, .offset = AT(folder), .arg = "FOLDER", .standard = "results",
+     .help = "where NAME/ is made"},
 };
 
 const ll_option *ll_reproduce_options_table(size_t *count) {
@@ -73,8 +85,9 @@ static void override(lli_experiment *e, const ll_reproduce_options *o) {
 
 static ll_status check(ll_context *ctx, lli_reproduce *r, const char *name, const ll_reproduce_options *o) {
     if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_reproduce_options has %zu bytes where %zu were expected: start from ll_reproduce_options_default()", o->struct_size,
-                        sizeof *o);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_reproduce_options has %zu bytes where %zu were expected: start from ll_reproduce_options_default()",
+                        o->struct_size, sizeof *o);
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
     LLI_TRY(lli_experiment_find(&r->experiment, ctx, name, o->quick));
     if (o->quick && o->full)
@@ -97,7 +110,8 @@ static ll_status check(ll_context *ctx, lli_reproduce *r, const char *name, cons
 static ll_status place_of(char **out, ll_context *ctx, const lli_reproduce *r, int64_t seed, int task, const char *name) {
     lli_text text;
     lli_text_init(&text, ctx);
-    lli_text_add(&text, "%s/%s%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r), r->seeds[seed], lli_tasks[task], name);
+    lli_text_add(&text, "%s/%s%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r), r->seeds[seed],
+                 lli_tasks[task], name);
     return lli_text_take(&text, out);
 }
 
@@ -146,7 +160,8 @@ static ll_status check_network(ll_context *ctx, const lli_reproduce *r, const ll
     ll_network_epochs(network, &epochs);
     if (strcmp(ll_network_text(network), r->experiment.net) == 0 && epochs == epochs_of(r))
         return LL_OK;
-    return lli_fail(ctx, LL_ERR_USAGE, "%s is %s after %" PRId64 " epochs, where %s after %" PRId64 " was asked for; choose another --results", path,
+    return lli_fail(ctx, LL_ERR_USAGE,
+                    "%s is %s after %" PRId64 " epochs, where %s after %" PRId64 " was asked for; choose another --results", path,
                     ll_network_text(network), epochs, r->experiment.net, epochs_of(r));
 }
 

@@ -51,7 +51,8 @@ static ll_status read_results(ll_context *ctx, tables *t) {
             for (int scope = 0; scope < scope_count(r); scope++) {
                 lli_text path;
                 lli_text_init(&path, ctx);
-                lli_text_add(&path, "%s/%s%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r), r->seeds[seed], lli_tasks[task], scope_name(r, scope));
+                lli_text_add(&path, "%s/%s%s/seed-%" PRIu64 "/%s/%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r),
+                             r->seeds[seed], lli_tasks[task], scope_name(r, scope));
                 ll_status status = path.status == LL_OK ? ll_results_read(&t->results[seed][task][scope], ctx, path.data) : path.status;
                 lli_text_release(&path);
                 LLI_TRY(status);
@@ -135,7 +136,8 @@ static int64_t diverged(const tables *t, const char *method) {
 
 static ll_status describe(lli_text *out, const tables *t) {
     const lli_reproduce *r = t->r;
-    lli_text_add(out, "lastlayer %s (%s kernels), %s, seed%s", LL_VERSION, ll_isa(), r->options.quick ? "the short version (--quick), not for comparison with the paper" : "the paper's grids",
+    lli_text_add(out, "lastlayer %s (%s kernels), %s, seed%s", LL_VERSION, ll_isa(),
+                 r->options.quick ? "the short version (--quick), not for comparison with the paper" : "the paper's grids",
                  r->seed_count > 1 ? "s" : "");
     for (int64_t s = 0; s < r->seed_count; s++)
         lli_text_add(out, "%s %" PRIu64, s ? "," : "", r->seeds[s]);
@@ -143,23 +145,26 @@ static ll_status describe(lli_text *out, const tables *t) {
     if (r->options.features)
         lli_text_add(out, "On given features: %s.\n", r->options.features);
     else
-        lli_text_add(out, "Network: %s%s.\n", r->options.network ? r->options.network : r->experiment.net, r->options.network ? "" : ", trained here; a tenth of the training rows chooses");
-    lli_text_add(out, "Grid of the last layer: lr %s, S %s, epochs %s, p %s, batches of %s.\n", r->experiment.last.lr, r->experiment.last.samples, r->experiment.last.epochs,
-                 r->experiment.last.dropout, r->experiment.batch_size);
+        lli_text_add(out, "Network: %s%s.\n", r->options.network ? r->options.network : r->experiment.net,
+                     r->options.network ? "" : ", trained here; a tenth of the training rows chooses");
+    lli_text_add(out, "Grid of the last layer: lr %s, S %s, epochs %s, p %s, batches of %s.\n", r->experiment.last.lr,
+                 r->experiment.last.samples, r->experiment.last.epochs, r->experiment.last.dropout, r->experiment.batch_size);
     if (r->full)
-        lli_text_add(out, "Grid of the full network: lr %s, S %s, epochs %s, p %s.\n", r->experiment.full.lr, r->experiment.full.samples, r->experiment.full.epochs,
-                     r->experiment.full.dropout);
+        lli_text_add(out, "Grid of the full network: lr %s, S %s, epochs %s, p %s.\n", r->experiment.full.lr, r->experiment.full.samples,
+                     r->experiment.full.epochs, r->experiment.full.dropout);
     lli_text_add(out, "Seconds of workers in all trials: %.0f last layer", seconds_of(t, false));
     if (r->full)
         lli_text_add(out, ", %.0f full network", seconds_of(t, true));
     lli_text_add(out, ". Trials that diverged:");
     for (size_t m = 0; m < ll_method_count(); m++)
         lli_text_add(out, "%s %s %" PRId64, m ? "," : "", ll_method_get(m).name, diverged(t, ll_method_get(m).name));
-    lli_text_add(out, ".\n/ sgd-pe divides by sgd-pe%s; ± is the standard deviation over seeds.", reference_scope(r) ? " of two layers" : "");
+    lli_text_add(out, ".\n/ sgd-pe divides by sgd-pe%s; ± is the standard deviation over seeds.",
+                 reference_scope(r) ? " of two layers" : "");
     return out->status;
 }
 
-static ll_status write_form(char **kept, ll_context *ctx, const lli_reproduce *r, const lli_reproduction *made, const char *ending, ll_text_form form) {
+static ll_status write_form(char **kept, ll_context *ctx, const lli_reproduce *r, const lli_reproduction *made, const char *ending,
+                            ll_text_form form) {
     lli_text text, path;
     lli_outfile *file = NULL;
     ll_status status;

@@ -189,7 +189,8 @@ const ll_trial *ll_results_trial(const ll_results *r, int64_t i) {
 int64_t ll_results_best(const ll_results *r, const char *method, const char *protocol, const char *by) {
     ll_context words = {0}; /* only for the sentence, which nobody reads */
     lli_selection selection;
-    return lli_selection_parse(&selection, &words, protocol, by) == LL_OK ? lli_selection_best(&selection, r->trials, r->count, method) : -1;
+    return lli_selection_parse(&selection, &words, protocol, by) == LL_OK ? lli_selection_best(&selection, r->trials, r->count, method)
+                                                                          : -1;
 }
 
 ll_status ll_results_text(char **out, ll_context *ctx, const ll_results *r, const char *protocol, const char *by, ll_text_form form) {

@@ -39,7 +39,8 @@ ll_status lli_rows_parse(ll_context *ctx, int64_t **out, int64_t *count, const c
             if (!parse_piece(&p, &first, &end))
                 return lli_fail(ctx, LL_ERR_USAGE, "--members is \"%.200s\"; expected rows like 0,5,10:20", text);
             if (end > N || total > N)
-                return lli_fail(ctx, LL_ERR_USAGE, "--members asks for row %" PRId64 "; there are %" PRId64 " rows, 0 to %" PRId64, end - 1, N, N - 1);
+                return lli_fail(ctx, LL_ERR_USAGE, "--members asks for row %" PRId64 "; there are %" PRId64 " rows, 0 to %" PRId64, end - 1,
+                                N, N - 1);
             for (int64_t row = first; pass && row < end; row++)
                 (*out)[total + row - first] = row;
             total += end - first;

@@ -86,7 +86,9 @@ static ll_status check(ll_context *ctx, const ll_search_data *d, const ll_search
     size_t count;
     const ll_option *table = ll_search_options_table(&count);
     if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_search_options has %zu bytes where %zu were expected: start from ll_search_options_default()", o->struct_size, sizeof *o);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_search_options has %zu bytes where %zu were expected: start from ll_search_options_default()", o->struct_size,
+                        sizeof *o);
     LLI_TRY(ll_option_check(ctx, table, count, o));
     if (!d->train || !d->test)
         return lli_fail(ctx, LL_ERR_USAGE, "a search needs training rows and test rows");
@@ -98,8 +100,8 @@ static ll_status check(ll_context *ctx, const ll_search_data *d, const ll_search
         if (!sets[i]->labels && sets[i] != d->out)
             return lli_fail(ctx, LL_ERR_DATA, "the %s rows have no labels", names[i]);
         if (sets[i]->rows.D != d->train->rows.D)
-            return lli_fail(ctx, LL_ERR_DATA, "the %s features have %" PRId64 " columns and the training features %" PRId64, names[i], sets[i]->rows.D,
-                            d->train->rows.D);
+            return lli_fail(ctx, LL_ERR_DATA, "the %s features have %" PRId64 " columns and the training features %" PRId64, names[i],
+                            sets[i]->rows.D, d->train->rows.D);
     }
     if (o->by && strcmp(o->by, "auroc") == 0 && !d->out)
         return lli_fail(ctx, LL_ERR_USAGE, "--by auroc needs out-of-distribution rows: --out-features FILE");
@@ -111,8 +113,9 @@ static ll_status check_labels(ll_context *ctx, const ll_search_data *d, int64_t 
     for (size_t i = 0; i < LLI_COUNT(sets); i++)
         for (int64_t r = 0; sets[i] && sets[i]->K > K && r < sets[i]->rows.N; r++)
             if (sets[i]->labels[r] >= K)
-                return lli_fail(ctx, LL_ERR_DATA, "the %s label at row %" PRId64 " is %d, but there are %" PRId64 " classes (0 to %" PRId64 ")", i ? "test" : "validation", r,
-                                sets[i]->labels[r], K, K - 1);
+                return lli_fail(ctx, LL_ERR_DATA,
+                                "the %s label at row %" PRId64 " is %d, but there are %" PRId64 " classes (0 to %" PRId64 ")",
+                                i ? "test" : "validation", r, sets[i]->labels[r], K, K - 1);
     return LL_OK;
 }
 
@@ -134,7 +137,8 @@ static ll_status identify_option(ll_context *ctx, lli_provenance *p, const char 
 /* All that decides the numbers of every trial, and nothing that a grid may vary. */
 static ll_status identify(ll_context *ctx, lli_provenance *p, const lli_search *s, const ll_search_options *o) {
     const ll_search_data *d = &s->data;
-    static const char *const shared[] = {"prior-precision", "seed", "thin", "burn-in", "lr-t0", "lr-power", "shuffle", "layers", "dropout-at"};
+    static const char *const shared[] = {"prior-precision", "seed",    "thin",   "burn-in",   "lr-t0",
+                                         "lr-power",        "shuffle", "layers", "dropout-at"};
     const struct {
         const char *features, *labels;
         const ll_dataset *data;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of a search: fits the largest S, then judges the first members for each trial. Heads are fitted in memory. Networks are fitted into
- * a file of the store, which a kill leaves to go on with. */
+/* One run of a search: fits the largest S, then judges the first members for each trial. Heads are fitted in memory. Networks are fitted
+ * into a file of the store, which a kill leaves to go on with. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -28,7 +28,8 @@ static void judgement_release(judgement *j) {
     lli_memory_free(j->evaluations);
 }
 
-static ll_status predict(ll_context *ctx, ll_predictions **out, lli_search *s, const ll_ensemble *e, const ll_dataset *data, double *running) {
+static ll_status predict(ll_context *ctx, ll_predictions **out, lli_search *s, const ll_ensemble *e, const ll_dataset *data,
+                         double *running) {
     if (!data)
         return LL_OK;
     lli_meter meter;
@@ -57,8 +58,8 @@ static ll_status judge(ll_context *ctx, judgement *j, lli_search *s, const ll_en
     return lli_evaluate(&j->evaluations[LL_SPLIT_TEST], ctx, &j->halves[1]->view, out, NULL, NULL);
 }
 
-static ll_status finish_trial(ll_context *ctx, lli_search *s, const lli_run *run, int64_t S, const ll_ensemble *whole, bool diverged, double seconds_fit,
-                              double *running) {
+static ll_status finish_trial(ll_context *ctx, lli_search *s, const lli_run *run, int64_t S, const ll_ensemble *whole, bool diverged,
+                              double seconds_fit, double *running) {
     const ll_fit_options *o = &run->options;
     ll_trial trial = {
         .run = run->name,

@@ -80,7 +80,8 @@ static ll_status check_same(ll_context *ctx, lli_slots *s, const file_head *head
     if (same)
         return LL_OK;
     return lli_fail(ctx, LL_ERR_USAGE,
-                    "%s.partial was begun with other options, other data or another version, so it cannot be continued; use the same ones, or delete it to start over",
+                    "%s.partial was begun with other options, other data or another version, so it cannot be continued; use the same ones, "
+                    "or delete it to start over",
                     s->path);
 }
 

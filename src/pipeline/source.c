@@ -23,7 +23,11 @@ enum { IDX, IDX_DOTTED, CIFAR10, CIFAR100 };
 static const layout layouts[] = {
     [IDX] = {{"train-images-idx3-ubyte"}, "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 0},
     [IDX_DOTTED] = {{"train-images.idx3-ubyte"}, "train-labels.idx1-ubyte", "t10k-images.idx3-ubyte", "t10k-labels.idx1-ubyte", 0},
-    [CIFAR10] = {{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}, NULL, "test_batch.bin", NULL, 10},
+    [CIFAR10] = {{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+                 NULL,
+                 "test_batch.bin",
+                 NULL,
+                 10},
     [CIFAR100] = {{"train.bin"}, NULL, "test.bin", NULL, 100},
 };
 
@@ -107,7 +111,8 @@ static ll_status add_file(ll_context *ctx, pile *p, const char *folder, const ch
     return LL_OK;
 }
 
-static ll_status read_part(ll_dataset **out, ll_context *ctx, const layout *l, bool train, const char *folder, const char *advice, int64_t classes) {
+static ll_status read_part(ll_dataset **out, ll_context *ctx, const layout *l, bool train, const char *folder, const char *advice,
+                           int64_t classes) {
     pile p = {0};
     ll_status status = LL_OK;
     *out = NULL;
@@ -141,8 +146,8 @@ static ll_status read_folder(lli_source *out, ll_context *ctx, const char *folde
         return lli_fail(ctx, LL_ERR_READ, "%s: has no %s; %s", folder, layouts[first].train[0], advice);
     if (!l)
         return lli_fail(ctx, LL_ERR_READ,
-                        "%s: holds no images that are known; expected train-images-idx3-ubyte (also .gz), data_batch_1.bin (CIFAR-10) or train.bin "
-                        "(CIFAR-100) and the files that go with it",
+                        "%s: holds no images that are known; expected train-images-idx3-ubyte (also .gz), data_batch_1.bin (CIFAR-10) or "
+                        "train.bin (CIFAR-100) and the files that go with it",
                         folder);
     LLI_TRY(read_part(&out->train, ctx, l, true, folder, advice, l->classes));
     return read_part(&out->test, ctx, l, false, folder, advice, out->train->K);
@@ -158,8 +163,8 @@ static ll_status read_name(lli_source *out, ll_context *ctx, size_t i) {
     else if (status == LL_OK && names[i].elsewhere && lli_folder_is(names[i].elsewhere))
         status = read_folder(out, ctx, names[i].elsewhere, names[i].first, names[i].last, names[i].advice);
     else if (status == LL_OK)
-        status = lli_fail(ctx, LL_ERR_READ, "the data set %s is not there: no folder %s (LASTLAYER_DATA chooses another place); %s", names[i].name, folder.data,
-                          names[i].advice);
+        status = lli_fail(ctx, LL_ERR_READ, "the data set %s is not there: no folder %s (LASTLAYER_DATA chooses another place); %s",
+                          names[i].name, folder.data, names[i].advice);
     lli_text_release(&folder);
     return status;
 }
@@ -196,7 +201,8 @@ static ll_status read_file(lli_source *out, ll_context *ctx, const char *where) 
         LLI_DO(read_arrays(&out->test, ctx, bundle, file, plain_images, plain_labels, 0));
     if (!out->train && !out->test)
         status = lli_fail(ctx, LL_ERR_USAGE,
-                          "%s: holds no images; expected x_train, y_train, x_test and y_test, or images (and labels), or choose one array with %s:NAME",
+                          "%s: holds no images; expected x_train, y_train, x_test and y_test, or images (and labels), or choose one array "
+                          "with %s:NAME",
                           file, file);
 done:
     ll_bundle_free(bundle);

@@ -9,7 +9,8 @@
 
 #define LONG_ENOUGH 0.1 /* seconds */
 
-ll_status lli_speed_model(double *seconds, ll_context *ctx, const lli_model *model, const float *theta, const ll_dataset *data, int64_t batch_size) {
+ll_status lli_speed_model(double *seconds, ll_context *ctx, const lli_model *model, const float *theta, const ll_dataset *data,
+                          int64_t batch_size) {
     lli_chain *chain = NULL;
     const lli_chain_options options = {.lr = 1e-6, .batch_size = batch_size, .prior_precision = 1};
     ll_status status;

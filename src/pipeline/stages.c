@@ -14,8 +14,8 @@
 #include "pipeline/speed.h"
 
 /* Seconds that a search takes, when a row of a training step takes `row` seconds. */
-static ll_status search_seconds(double *out, ll_context *ctx, const lli_reproduce *r, const lli_experiment_grid *grid, const char *methods, const ll_dataset *train,
-                                int64_t rows, double row) {
+static ll_status search_seconds(double *out, ll_context *ctx, const lli_reproduce *r, const lli_experiment_grid *grid, const char *methods,
+                                const ll_dataset *train, int64_t rows, double row) {
     ll_search_options o = lli_reproduce_search(r, 0, grid);
     lli_grid runs;
     if (methods)
@@ -46,7 +46,8 @@ static ll_status time_network(double *seconds, ll_context *ctx, const char *text
     const lli_rows *rows = &data->rows;
     bool images = rows->height > 0;
     ll_network *network;
-    LLI_TRY(lli_network_make(&network, ctx, text, images ? rows->height : 1, images ? rows->width : 1, images ? rows->channels : rows->D, data->K));
+    LLI_TRY(lli_network_make(&network, ctx, text, images ? rows->height : 1, images ? rows->width : 1, images ? rows->channels : rows->D,
+                             data->K));
     lli_network_start(network->net, network->theta, 0, 0);
     ll_status status = lli_speed_model(seconds, ctx, network->model, network->theta, data, batch_size);
     ll_network_free(network);
@@ -73,7 +74,8 @@ static ll_status measure(ll_context *ctx, speeds *s, lli_reproduce *r) {
     if (r->options.features)
         return measure_features(ctx, s, r);
     LLI_TRY(lli_reproduce_images(ctx, r, LLI_TASK_SELECTIVE));
-    const ll_dataset *train = ll_images_dataset(r->images[LLI_TASK_SELECTIVE], LL_IMAGES_TRAIN), *test = ll_images_dataset(r->images[LLI_TASK_SELECTIVE], LL_IMAGES_TEST);
+    const ll_dataset *train = ll_images_dataset(r->images[LLI_TASK_SELECTIVE], LL_IMAGES_TRAIN),
+                     *test = ll_images_dataset(r->images[LLI_TASK_SELECTIVE], LL_IMAGES_TEST);
     if (!train || !test)
         return lli_fail(ctx, LL_ERR_DATA, "an experiment needs training images and test images");
     ll_network *given = NULL;
@@ -98,7 +100,9 @@ done:
 static ll_status expect(ll_context *ctx, lli_stage *st, const lli_reproduce *r, const speeds *s) {
     double share = st->task == LLI_TASK_OOD ? 0.5 : 1; /* half of the classes */
     switch (st->kind) {
-    case LLI_STAGE_FEATURES: st->seconds = r->options.network ? 1 : share * s->network * (double)(s->epochs * s->train.rows.N); return LL_OK;
+    case LLI_STAGE_FEATURES:
+        st->seconds = r->options.network ? 1 : share * s->network * (double)(s->epochs * s->train.rows.N);
+        return LL_OK;
     case LLI_STAGE_LAST:
         LLI_TRY(search_seconds(&st->seconds, ctx, r, &r->experiment.last, NULL, &s->train, s->rows, s->last[st->layers - 1]));
         st->seconds *= share / (st->layers > 1 ? 1 : ll_context_threads(ctx));
@@ -148,7 +152,8 @@ void lli_stages_tell(ll_context *ctx, const lli_reproduce *r, const lli_stage *s
     lli_text_add(&text, "stage %" PRId64 " of %" PRId64 ": %s", number, count, names[st->kind]);
     if (st->layers > 1)
         lli_text_add(&text, ", %" PRId64 " layers", st->layers);
-    lli_text_add(&text, ", %s, seed %" PRIu64 "; about ", st->task == LLI_TASK_OOD ? "half of the classes" : "all classes", r->seeds[st->seed]);
+    lli_text_add(&text, ", %s, seed %" PRIu64 "; about ", st->task == LLI_TASK_OOD ? "half of the classes" : "all classes",
+                 r->seeds[st->seed]);
     add_duration(&text, left);
     lli_text_add(&text, number == 1 ? " in all" : " left");
     if (text.status == LL_OK)

@@ -12,8 +12,8 @@
 static ll_status check_labels(ll_context *ctx, const ll_dataset *data, int64_t K, const char *what) {
     for (int64_t i = 0; data->K > K && i < data->rows.N; i++)
         if (data->labels[i] >= K)
-            return lli_fail(ctx, LL_ERR_DATA, "the label at row %" PRId64 " is %d, but the %s has %" PRId64 " classes (0 to %" PRId64 ")", i, data->labels[i], what, K,
-                            K - 1);
+            return lli_fail(ctx, LL_ERR_DATA, "the label at row %" PRId64 " is %d, but the %s has %" PRId64 " classes (0 to %" PRId64 ")",
+                            i, data->labels[i], what, K, K - 1);
     return LL_OK;
 }
 
@@ -73,7 +73,8 @@ static ll_status train_deep(ll_context *ctx, lli_start *start, const ll_dataset 
     lli_chain_start(chain, &options, start->theta);
     LLI_DO(lli_chain_run(ctx, chain, steps));
     memcpy(start->theta, chain->theta, (size_t)model->floats * sizeof(float));
-    lli_log(ctx, LL_LOG_NOTE, "theta* of %s: %" PRId64 " epochs of Adam, mean training NLL %.4g in the last", text, start->recipe.options.epochs, chain->last_nll);
+    lli_log(ctx, LL_LOG_NOTE, "theta* of %s: %" PRId64 " epochs of Adam, mean training NLL %.4g in the last", text,
+            start->recipe.options.epochs, chain->last_nll);
 done:
     lli_chain_free(chain);
     return status;
@@ -106,7 +107,8 @@ static ll_status start_deep(ll_context *ctx, lli_start *start, const ll_dataset 
     return LL_OK;
 }
 
-/* The options by which a network was trained, as its file has them; what it does not say is as usual for such a network. Texts are borrowed. */
+/* The options by which a network was trained, as its file has them; what it does not say is as usual for such a network. Texts are
+ * borrowed. */
 static ll_status read_recipe(ll_context *ctx, ll_train_options *out, const ll_network *network) {
     *out = ll_train_options_default(ll_network_text(network));
     size_t count;
@@ -139,12 +141,14 @@ static ll_status check_network(ll_context *ctx, const ll_dataset *data, const ll
     LLI_TRY(lli_network_check_rows(ctx, network, &data->rows, "the rows"));
     LLI_TRY(check_labels(ctx, data, network->model->K, "network"));
     if (strcmp(o->method, "dropout") == 0 && strcmp(o->dropout_at, "own") == 0 && !network->model->own_dropout)
-        return lli_fail(ctx, LL_ERR_USAGE, "the network %s has no dropout layers of its own; leave out --dropout-at own", ll_network_text(network));
+        return lli_fail(ctx, LL_ERR_USAGE, "the network %s has no dropout layers of its own; leave out --dropout-at own",
+                        ll_network_text(network));
     return LL_OK;
 }
 
 /* A whole network, as its file has it. */
-static ll_status start_network(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_network *network, const ll_fit_options *o) {
+static ll_status start_network(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_network *network,
+                               const ll_fit_options *o) {
     LLI_TRY(check_network(ctx, data, network, o));
     ll_train_options recipe;
     LLI_TRY(read_recipe(ctx, &recipe, network));
@@ -175,12 +179,15 @@ static ll_status start_network(ll_context *ctx, lli_start *start, const ll_datas
 static ll_status start_any(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_head *head, const ll_fit_options *o) {
     LLI_TRY(lli_dataset_check_trainable(ctx, data, head != NULL));
     if (data->rows.bytes)
-        return lli_fail(ctx, LL_ERR_DATA, "these are images, and a last layer needs features: encode them first, with lastlayer encode, or fit a network on them");
+        return lli_fail(
+            ctx, LL_ERR_DATA,
+            "these are images, and a last layer needs features: encode them first, with lastlayer encode, or fit a network on them");
     bool adam = o->init && strcmp(o->init, "adam") == 0;
     if (o->init && !adam && strcmp(o->init, "map") != 0)
         return lli_fail(ctx, LL_ERR_USAGE, "--init is %.100s; expected map or adam", o->init);
     if (o->layers > 1 && (head || (o->init && !adam)))
-        return lli_fail(ctx, LL_ERR_USAGE, "with --layers %" PRId64 " theta* is trained by Adam; leave out %s", o->layers, head ? "the head" : "--init map");
+        return lli_fail(ctx, LL_ERR_USAGE, "with --layers %" PRId64 " theta* is trained by Adam; leave out %s", o->layers,
+                        head ? "the head" : "--init map");
     if (head) {
         if (head->D != data->rows.D)
             return lli_fail(ctx, LL_ERR_DATA, "the head expects %" PRId64 " features and the data have %" PRId64, head->D, data->rows.D);
@@ -195,7 +202,8 @@ static ll_status start_any(ll_context *ctx, lli_start *start, const ll_dataset *
     return start_head(ctx, start, start->solved, "map");
 }
 
-ll_status lli_start_init(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_head *head, const ll_network *network, const ll_fit_options *o) {
+ll_status lli_start_init(ll_context *ctx, lli_start *start, const ll_dataset *data, const ll_head *head, const ll_network *network,
+                         const ll_fit_options *o) {
     *start = (lli_start){0};
     ll_status status = network ? start_network(ctx, start, data, network, o) : start_any(ctx, start, data, head, o);
     if (status != LL_OK)

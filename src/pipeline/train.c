@@ -51,7 +51,8 @@ static ll_status make_network(ll_context *ctx, run *r, const ll_dataset *data) {
     const lli_rows *rows = &data->rows;
     const ll_train_options *o = &r->recipe.options;
     bool image = rows->height > 0;
-    LLI_TRY(lli_network_make(&r->network, ctx, o->net, image ? rows->height : 1, image ? rows->width : 1, image ? rows->channels : rows->D, data->K));
+    LLI_TRY(lli_network_make(&r->network, ctx, o->net, image ? rows->height : 1, image ? rows->width : 1, image ? rows->channels : rows->D,
+                             data->K));
     ll_network *n = r->network;
     if (rows->bytes) {
         n->shift = rows->shift;
@@ -124,7 +125,8 @@ static ll_status prepare(ll_context *ctx, run *r, const ll_dataset *data, const 
     LLI_TRY(lli_augment_parse(&r->augment, ctx, o->augment));
     bool augment = strcmp(o->augment, "none") != 0;
     if (augment && !data->rows.height)
-        return lli_fail(ctx, LL_ERR_USAGE, "--augment %.100s needs images, and the rows are plain features; use --augment none", o->augment);
+        return lli_fail(ctx, LL_ERR_USAGE, "--augment %.100s needs images, and the rows are plain features; use --augment none",
+                        o->augment);
     LLI_TRY(make_network(ctx, r, data));
     r->trained = data;
     if (!o->no_holdout)
@@ -166,8 +168,8 @@ static void tell(ll_context *ctx, run *r) {
     if (isnan(e->held_accuracy))
         lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, %.1f s, %s left", done, all, e->nll, e->seconds, rest);
     else
-        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, held-out NLL %.4f, held-out accuracy %.4f, %.1f s, %s left", done, all, e->nll,
-                e->held_nll, e->held_accuracy, e->seconds, rest);
+        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, held-out NLL %.4f, held-out accuracy %.4f, %.1f s, %s left",
+                done, all, e->nll, e->held_nll, e->held_accuracy, e->seconds, rest);
     lli_text_release(&left);
 }
 
@@ -244,13 +246,15 @@ static ll_status restore(ll_context *ctx, run *r, lli_slots *slots, const char *
     lli_memory_free(identity);
     LLI_TRY(status);
     if (found)
-        lli_log(ctx, LL_LOG_NOTE, "%s.partial has %" PRId64 " of %" PRId64 " epochs", path, r->training->state.done, r->recipe.options.epochs);
+        lli_log(ctx, LL_LOG_NOTE, "%s.partial has %" PRId64 " of %" PRId64 " epochs", path, r->training->state.done,
+                r->recipe.options.epochs);
     else
         lli_training_start(r->training, r->network->theta); /* a slot that was not whole may have been read */
     return LL_OK;
 }
 
-ll_status ll_train_write(ll_network **out, ll_context *ctx, const char *path, const ll_dataset *data, const ll_train_options *options, bool resume) {
+ll_status ll_train_write(ll_network **out, ll_context *ctx, const char *path, const ll_dataset *data, const ll_train_options *options,
+                         bool resume) {
     run r = {0};
     ll_network *network = NULL;
     lli_slots *slots = NULL;
@@ -281,8 +285,9 @@ ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_n
     LLI_TRY(lli_network_check_rows(ctx, n, &data->rows, "the rows to evaluate"));
     for (int64_t i = 0; i < data->rows.N; i++)
         if (data->labels[i] >= n->model->K)
-            return lli_fail(ctx, LL_ERR_DATA, "the label at row %" PRId64 " is %d, but the network has %" PRId64 " classes (0 to %" PRId64 ")", i, data->labels[i],
-                            n->model->K, n->model->K - 1);
+            return lli_fail(ctx, LL_ERR_DATA,
+                            "the label at row %" PRId64 " is %d, but the network has %" PRId64 " classes (0 to %" PRId64 ")", i,
+                            data->labels[i], n->model->K, n->model->K - 1);
     ll_dataset seen = *data; /* borrowed: only the rows differ */
     seen.rows = lli_network_rows(n, &data->rows);
     lli_score *score;

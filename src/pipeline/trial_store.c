@@ -54,7 +54,8 @@ static ll_status check_identity(ll_context *ctx, const char *path, const char *f
     for (int64_t i = 0; i < identity->count; i++) {
         const char *there = lli_tree_text(lli_tree_get(tree, identity->pairs[i].key)), *here = identity->pairs[i].value;
         if (!there || strcmp(there, here) != 0)
-            LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "the store %s belongs to another search: its %s is %.80s, here it is %.80s; choose another --store", folder,
+            LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
+                            "the store %s belongs to another search: its %s is %.80s, here it is %.80s; choose another --store", folder,
                             identity->pairs[i].key, there ? there : "missing", here));
     }
 done:
@@ -73,7 +74,8 @@ static ll_status settle_identity(ll_context *ctx, lli_trial_store *s, const lli_
     if (lli_file_exists(path.data)) {
         LLI_DO(check_identity(ctx, path.data, s->folder, identity));
     } else if (s->results->count > 0) {
-        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s/runs.jsonl holds trials, but store.json, which says of what, is missing; choose another --store", s->folder));
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
+                        "%s/runs.jsonl holds trials, but store.json, which says of what, is missing; choose another --store", s->folder));
     } else {
         lli_meta_text(&text, identity->pairs, identity->count);
         lli_text_add(&text, "\n");
@@ -85,7 +87,8 @@ done:
     return status;
 }
 
-ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by, bool work) {
+ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by,
+                               bool work) {
     *s = (lli_trial_store){.folder = folder};
     lli_text path;
     ll_status status;
@@ -178,7 +181,8 @@ static ll_status trial_meta(ll_context *ctx, lli_provenance *out, const lli_prov
     lli_text_add(&samples, "%lld", (long long)trial->samples);
     LLI_DO(samples.status);
     for (int64_t i = 0; i < run->count; i++)
-        LLI_DO(lli_provenance_add(ctx, out, run->pairs[i].key, strcmp(run->pairs[i].key, "samples") == 0 ? samples.data : run->pairs[i].value));
+        LLI_DO(lli_provenance_add(ctx, out, run->pairs[i].key,
+                                  strcmp(run->pairs[i].key, "samples") == 0 ? samples.data : run->pairs[i].value));
     LLI_DO(lli_provenance_add(ctx, out, "trial", trial->name));
 done:
     lli_text_release(&samples);

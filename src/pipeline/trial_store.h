@@ -37,10 +37,12 @@ typedef struct lli_trial_points {
 /* Makes or opens the folder and locks it. `identity` is compared with, or becomes, store.json. `work`: runs are fitted into files. */
 ll_status lli_trial_store_open(lli_trial_store *store, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by,
                                bool work) LL_CHECK_RESULT;
-/* A finished trial, from any worker: its evaluations ([LL_SPLIT_COUNT], NULL if it diverged), the predictions if it is the best so far, its line. */
+/* A finished trial, from any worker: its evaluations ([LL_SPLIT_COUNT], NULL if it diverged), the predictions if it is the best so far, its
+ * line. */
 ll_status lli_trial_store_add(ll_context *ctx, lli_trial_store *store, const ll_trial *trial, const ll_evaluation *evaluations,
                               const lli_trial_points points[LLI_PROTOCOLS], const lli_provenance *provenance) LL_CHECK_RESULT;
-ll_status lli_trial_store_conclude(ll_context *ctx, lli_trial_store *store, const lli_selection *selection) LL_CHECK_RESULT; /* choice.json */
+ll_status lli_trial_store_conclude(ll_context *ctx, lli_trial_store *store,
+                                   const lli_selection *selection) LL_CHECK_RESULT; /* choice.json */
 void lli_trial_store_close(lli_trial_store *store);
 
 #endif

@@ -41,8 +41,8 @@ static ll_status keep(ll_context *ctx, void *arg, int64_t first, int64_t n, cons
     return LL_OK;
 }
 
-ll_status lli_predictions_collect(ll_predictions **out, ll_context *ctx, const ll_ensemble *e, const ll_dataset *data, const lli_predict_request *request,
-                                  lli_predict_totals *totals) {
+ll_status lli_predictions_collect(ll_predictions **out, ll_context *ctx, const ll_ensemble *e, const ll_dataset *data,
+                                  const lli_predict_request *request, lli_predict_totals *totals) {
     *out = NULL;
     ll_predictions *p = NULL;
     bool has[LL_CONFIDENCE_COUNT];

@@ -68,14 +68,16 @@ static ll_status check_row(ll_context *ctx, const outputs *o, const double *row,
     double sum = 0, least = 0;
     for (int64_t k = 0; k < o->K; k++) {
         if (!isfinite(row[k]))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: member %" PRId64 " holds %s at row %" PRId64 ", class %" PRId64 "; every value must be finite", o->name,
+            return lli_fail(ctx, LL_ERR_DATA,
+                            "%s: member %" PRId64 " holds %s at row %" PRId64 ", class %" PRId64 "; every value must be finite", o->name,
                             member, isnan(row[k]) ? "NaN" : "an infinite value", i, k);
         sum += row[k];
         least = fmin(least, row[k]);
     }
     if (!o->logits && (least < 0 || fabs(sum - 1) > 1e-3))
         return lli_fail(ctx, LL_ERR_DATA,
-                        "%s: row %" PRId64 " of member %" PRId64 " %s %g, so these are not probabilities; if they are logits, use --logits", o->name, i,
+                        "%s: row %" PRId64 " of member %" PRId64 " %s %g, so these are not probabilities; if they are logits, use "
+                        "--logits", o->name, i,
                         member, least < 0 ? "holds" : "sums to", least < 0 ? least : sum);
     return LL_OK;
 }
@@ -230,7 +232,8 @@ static ll_status copy_classes(ll_context *ctx, int32_t **out, const ll_bundle *b
     lli_text where;
     lli_text_init(&where, ctx);
     lli_text_add(&where, "%s:%s", path, e.name);
-    ll_status status = where.status != LL_OK ? where.status : lli_dataset_labels(ctx, out, &largest, where.data, ll_bundle_array(bundle, e.at), n, K);
+    ll_status status = where.status != LL_OK ? where.status
+                                             : lli_dataset_labels(ctx, out, &largest, where.data, ll_bundle_array(bundle, e.at), n, K);
     lli_text_release(&where);
     return status;
 }
@@ -257,7 +260,8 @@ static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_b
         char text[LLI_ARRAY_TEXT];
         v->probs = ll_bundle_array(bundle, probs);
         if (v->probs.rank != 2 || v->probs.shape[0] != n || v->probs.shape[1] < 2 || !lli_array_is_real(v->probs.dtype))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %sprobs is %s; expected [%" PRId64 ",K] reals", path, prefix, lli_array_text(text, &v->probs), n);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %sprobs is %s; expected [%" PRId64 ",K] reals", path, prefix,
+                            lli_array_text(text, &v->probs), n);
         v->classes = v->probs.shape[1];
     }
     LLI_TRY(copy_classes(ctx, &p->label, bundle, path, find(bundle, prefix, "label"), n, v->classes));
@@ -280,7 +284,9 @@ ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_
     int64_t at = lli_predictions_find(bundle, prefix, "label");
     ll_array label = at >= 0 ? ll_bundle_array(bundle, at) : (ll_array){0};
     if (at < 0 || label.rank < 1 || label.shape[0] < 1)
-        return lli_fail(ctx, LL_ERR_DATA, "%s holds no predictions (no array %slabel); make them with lastlayer predict, or use --probs or --logits", path, prefix);
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "%s holds no predictions (no array %slabel); make them with lastlayer predict, or use --probs or --logits", path,
+                        prefix);
     ll_predictions *p;
     LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
     p->view.n = label.shape[0];

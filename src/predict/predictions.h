@@ -21,14 +21,16 @@ ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, int64_t n
 ll_status lli_predictions_new(ll_predictions **out, ll_context *ctx, const char *name, ll_array array, bool logits, const char *labels_name,
                               const ll_array *labels) LL_CHECK_RESULT;
 /* From the arrays of a predictions file whose names begin with `prefix`; takes the bundle over on success. */
-ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path, const char *prefix) LL_CHECK_RESULT;
+ll_status lli_predictions_from_bundle(ll_predictions **out, ll_context *ctx, ll_bundle *bundle, const char *path,
+                                      const char *prefix) LL_CHECK_RESULT;
 /* The place of PREFIXname in the bundle, or -1. */
 int64_t lli_predictions_find(const ll_bundle *bundle, const char *prefix, const char *name);
 /* All rows of a data set, whose labels are the truth while it lives. `totals` as for lli_predict_stream. */
 ll_status lli_predictions_collect(ll_predictions **out, ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data,
                                   const lli_predict_request *request, lli_predict_totals *totals) LL_CHECK_RESULT;
 /* A copy of some rows of what lli_predictions_collect made. */
-ll_status lli_predictions_pick(ll_predictions **out, ll_context *ctx, const ll_predictions *from, const int64_t *rows, /* [n] */ int64_t n) LL_CHECK_RESULT;
+ll_status lli_predictions_pick(ll_predictions **out, ll_context *ctx, const ll_predictions *from, const int64_t *rows,
+                               /* [n] */ int64_t n) LL_CHECK_RESULT;
 /* Sets or replaces the truth. */
 ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const char *name, ll_array labels) LL_CHECK_RESULT;
 

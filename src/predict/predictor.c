@@ -24,8 +24,8 @@ struct ll_predictor {
 };
 
 /* Shapes decide, so that bits depend on nothing else. Several members at once, so that the sums are read and written seldom, unless K is so
- * large that their odds would push the sums out of the cache. Many rows, to read each member's parameters seldom; few, to stay in the cache:
- * L2_BYTES, the first level for short rows with their small heads, or one tile where even that is too large. */
+ * large that their odds would push the sums out of the cache. Many rows, to read each member's parameters seldom; few, to stay in the
+ * cache: L2_BYTES, the first level for short rows with their small heads, or one tile where even that is too large. */
 enum { L2_BYTES = 320 * 1024, ODDS_BYTES = 160 * 1024, MOST_ROWS = 64, SHORT_ROW = 64, MOST_SHORT_ROWS = 32 };
 
 /* Of networks: many, since each member is packed once per block, as far as the activations stay within bounds. */
@@ -116,7 +116,8 @@ static void keep_running(ll_prediction *out, const ll_predictor *p, int64_t at, 
     for (int64_t m = 0; m < count; m++)
         for (int64_t tile = 0; tile < t->n; tile += LLI_PREDICT_TILE) {
             double nll = 0, brier = 0;
-            int64_t right = 0, end = LLI_MIN(tile + LLI_PREDICT_TILE, t->n), place = s + m + (apart ? (at + tile) / LLI_PREDICT_TILE * S : 0);
+            int64_t right = 0, end = LLI_MIN(tile + LLI_PREDICT_TILE, t->n),
+                    place = s + m + (apart ? (at + tile) / LLI_PREDICT_TILE * S : 0);
             for (int64_t i = m * rows + tile; i < m * rows + end; i++) {
                 nll += t->nll[i];
                 brier += t->brier[i];
@@ -164,7 +165,8 @@ static ll_status represent(ll_predictor *p, const span *block, int64_t s, float 
         .unmasked = p->unmasked,
         .known = s > 0,
     };
-    LLI_TRY(model->ops->represent(&p->ctx, model, p->z, p->theta, p->work, block->rows, block->first, block->n, plan->drop16 ? &pass : NULL));
+    LLI_TRY(
+        model->ops->represent(&p->ctx, model, p->z, p->theta, p->work, block->rows, block->first, block->n, plan->drop16 ? &pass : NULL));
     p->kernels->panels(&p->tally, p->z, false, 0, scale);
     return LL_OK;
 }
@@ -211,7 +213,8 @@ static ll_status check_logits(ll_predictor *p, int64_t row) {
     for (int64_t i = 0; i < p->tally.n; i++)
         if (p->tally.overflow[i])
             return lli_fail(&p->ctx, LL_ERR_DATA,
-                            "the logits of row %" PRId64 " are beyond single precision (3.4e38); make its features or the ensemble's weights smaller", row + i);
+                            "the logits of row %" PRId64 " are beyond single precision (3.4e38); make its features or the ensemble's "
+                            "weights smaller", row + i);
     return LL_OK;
 }
 
@@ -227,7 +230,8 @@ ll_status ll_predictor_run(ll_prediction *out, ll_predictor *p, const float *z, 
     return lli_predictor_run_rows(out, p, &rows, 0, n, row, false);
 }
 
-ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row, bool apart) {
+ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row,
+                                 bool apart) {
     for (int64_t at = 0; at < n; at += p->rows) {
         LLI_TRY(lli_cancel_check(&p->ctx));
         LLI_TRY(run_block(out, p, &(span){rows, first + at, LLI_MIN(p->rows, n - at), at, row + at}, apart));

@@ -147,14 +147,17 @@ ll_status lli_predict_check_rows(ll_context *ctx, const ll_ensemble *ensemble, c
     const lli_ensemble_plan *plan = &ensemble->plan;
     const lli_input_shape *in = &plan->input;
     if (rows->bytes && !plan->net)
-        return lli_fail(ctx, LL_ERR_DATA, "these are images, and the ensemble is one of last layers: encode them first, with lastlayer encode");
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "these are images, and the ensemble is one of last layers: encode them first, with lastlayer encode");
     if (plan->net && rows->height && (rows->height != in->height || rows->width != in->width || rows->channels != in->channels))
         return lli_fail(ctx, LL_ERR_DATA,
-                        "the images are %" PRId64 "x%" PRId64 "x%" PRId64 " (height, width, channels) and the networks of the ensemble expect %" PRId64 "x%" PRId64
+                        "the images are %" PRId64 "x%" PRId64 "x%" PRId64 " (height, width, channels) and the networks of the ensemble "
+                        "expect %" PRId64 "x%" PRId64
                         "x%" PRId64,
                         rows->height, rows->width, rows->channels, in->height, in->width, in->channels);
     if (rows->D != plan->D)
-        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64, rows->D, plan->D);
+        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64, rows->D,
+                        plan->D);
     return LL_OK;
 }
 

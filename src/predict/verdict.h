@@ -17,8 +17,8 @@ typedef struct lli_verdict {
     double vote_entropy;   /* H(q_hat) */
 } lli_verdict;
 
-/* -q ln q of a share of the votes, in multiples of LLI_VERDICT_UNIT. Integers add up to the same in any order: rows whose votes have the same
- * counts, on whatever classes, have the same entropy to the last bit, and tie. */
+/* -q ln q of a share of the votes, in multiples of LLI_VERDICT_UNIT. Integers add up to the same in any order: rows whose votes have the
+ * same counts, on whatever classes, have the same entropy to the last bit, and tie. */
 #define LLI_VERDICT_UNIT 0x1p-54
 int64_t lli_verdict_vote_piece(double share);
 

@@ -74,7 +74,8 @@ static void add_row(lli_table *table, const ll_compare_row *row, bool ood, bool 
             lli_table_cell(table, exact ? "" : "-");
         return;
     }
-    const double numbers[] = {e->accuracy, e->nll, e->brier, e->ece, s[LL_CONFIDENCE_SR].aurc, s[LL_CONFIDENCE_STD].aurc, s[LL_CONFIDENCE_HQ].aurc};
+    const double numbers[] = {
+        e->accuracy, e->nll, e->brier, e->ece, s[LL_CONFIDENCE_SR].aurc, s[LL_CONFIDENCE_STD].aurc, s[LL_CONFIDENCE_HQ].aurc};
     for (size_t i = 0; i < LLI_COUNT(numbers); i++)
         add_number(table, numbers[i], exact);
     lli_table_cell(table, least_aurc(e));
@@ -92,8 +93,10 @@ static void add_row(lli_table *table, const ll_compare_row *row, bool ood, bool 
 
 static void add_table(lli_text *out, ll_context *ctx, const ll_compare_row *rows, int64_t count, ll_text_form form) {
     static const char *const heads[2][COLUMNS] = {
-        {"method", "S", "accuracy", "NLL", "Brier", "ECE", "AURC sr", "AURC std", "AURC hq", "best", "fit s", "cut by", "cut", "coverage", "risk"},
-        {"method", "samples", "accuracy", "nll", "brier", "ece", "aurc_sr", "aurc_std", "aurc_hq", "best", "seconds_fit", "by", "cut", "coverage", "risk"},
+        {"method", "S", "accuracy", "NLL", "Brier", "ECE", "AURC sr", "AURC std", "AURC hq", "best", "fit s", "cut by", "cut", "coverage",
+         "risk"},
+        {"method", "samples", "accuracy", "nll", "brier", "ece", "aurc_sr", "aurc_std", "aurc_hq", "best", "seconds_fit", "by", "cut",
+         "coverage", "risk"},
     };
     static const char *const ood_heads[2][OOD_COLUMNS] = {{"AUROC sr", "AUROC std", "AUROC hq"}, {"auroc_sr", "auroc_std", "auroc_hq"}};
     bool exact = form == LL_TEXT_CSV, ood = has_ood(rows, count);
@@ -117,9 +120,12 @@ static void add_suggestion(lli_text *out, const ll_compare_row *rows, int64_t co
     }
     int c = lli_compare_best(&rows[i]);
     const ll_threshold *t = &rows[i].threshold[c];
-    lli_text_add(out, "\nSuggestion for a risk of at most %g %%: %s, answer when %s >= ", 100 * risk, rows[i].method, ll_confidence_name((ll_confidence)c));
+    lli_text_add(out, "\nSuggestion for a risk of at most %g %%: %s, answer when %s >= ", 100 * risk, rows[i].method,
+                 ll_confidence_name((ll_confidence)c));
     lli_text_number(out, t->cut);
-    lli_text_add(out, " and abstain otherwise.\nIt answers %.2f %% of the points (%" PRId64 " of %" PRId64 ") and is wrong on %.2f %% of those (%" PRId64 ").\n",
+    lli_text_add(out,
+                 " and abstain otherwise.\nIt answers %.2f %% of the points (%" PRId64 " of %" PRId64
+                 ") and is wrong on %.2f %% of those (%" PRId64 ").\n",
                  100 * t->coverage, t->accepted, t->n, 100 * t->risk, t->accepted_errors);
     lli_text_add(out, "Method, confidence and cut were chosen and measured on the same points: expect a little less on new ones.\n");
 }

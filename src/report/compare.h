@@ -6,7 +6,8 @@
 #include "base/text.h"
 
 /* As ll_compare_text, for `count` rows; `risk` is the one the thresholds were made for. */
-ll_status lli_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, int64_t count, double risk, ll_text_form form) LL_CHECK_RESULT;
+ll_status lli_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, int64_t count, double risk,
+                           ll_text_form form) LL_CHECK_RESULT;
 
 /* The confidence whose threshold answers most points of this row, the first on ties; -1 if none reaches the risk. */
 int lli_compare_best(const ll_compare_row *row);

@@ -161,7 +161,10 @@ void lli_figure_csv_end(lli_text *csv) {
 void lli_figure_csv(lli_text *out, const char *heading, const lli_text *csv) {
     if (!lli_html_use(out, csv))
         return;
-    lli_text_add(out, "<div class=\"tools\"><button type=\"button\" class=\"copy\" data-csv=\"all\">Copy CSV</button></div><pre class=\"csv\" hidden>\n%s\n", heading);
+    lli_text_add(out,
+                 "<div class=\"tools\"><button type=\"button\" class=\"copy\" data-csv=\"all\">Copy CSV</button></div><pre class=\"csv\" "
+                 "hidden>\n%s\n",
+                 heading);
     lli_text_append(out, csv->data ? csv->data : "", csv->length);
     lli_text_add(out, "</pre>\n");
 }

@@ -33,8 +33,8 @@ lli_svg lli_figure_panel(lli_text *out, double width, double height);
 enum { LLI_FIGURE_CLASSES = 48 };
 const char *lli_figure_classes(char classes[LLI_FIGURE_CLASSES], int64_t method, int confidence);
 
-/* The numbers behind a figure, as CSV: cells of a line are added one by one, escaped for the page, then the whole goes into the figure with its
- * button. */
+/* The numbers behind a figure, as CSV: cells of a line are added one by one, escaped for the page, then the whole goes into the figure with
+ * its button. */
 void lli_figure_csv_text(lli_text *csv, const char *cell);
 void lli_figure_csv_number(lli_text *csv, double x);
 void lli_figure_csv_end(lli_text *csv); /* of a line */

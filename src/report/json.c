@@ -92,8 +92,10 @@ static void ood(lli_text *out, const ll_evaluation *e) {
 
 static void options(lli_text *out, const ll_evaluation *e) {
     const ll_evaluate_options *o = &e->rules;
-    lli_text_add(out, "  \"options\": {\"bins\": %" PRId64 ", \"edges\": \"%s\", \"aupr\": \"%s\", \"classifier\": \"%s\", \"compat\": \"%s\", \"costs\": %s},\n", o->bins,
-                 o->edges, o->aupr, o->classifier, o->compat, o->costs ? "true" : "false");
+    lli_text_add(out,
+                 "  \"options\": {\"bins\": %" PRId64
+                 ", \"edges\": \"%s\", \"aupr\": \"%s\", \"classifier\": \"%s\", \"compat\": \"%s\", \"costs\": %s},\n",
+                 o->bins, o->edges, o->aupr, o->classifier, o->compat, o->costs ? "true" : "false");
 }
 
 static void rules(lli_text *out, const ll_evaluation *e) {

@@ -57,7 +57,9 @@ static void top(lli_text *out, const lli_page *page, bool curves, bool ood) {
     lli_text_add(out,
                  ", %" PRId64 " method%s</p></div><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header>\n",
                  page->count, page->count > 1 ? "s" : "");
-    lli_text_add(out, "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>%s%s%s<a href=\"#tables\">Tables</a><a href=\"#provenance\">Provenance</a></nav>\n<main>\n",
+    lli_text_add(out,
+                 "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>%s%s%s<a href=\"#tables\">Tables</a><a "
+                 "href=\"#provenance\">Provenance</a></nav>\n<main>\n",
                  curves ? "<a href=\"#desk\">Desk</a><a href=\"#selective\">Risk</a><a href=\"#histograms\">Confidence</a>" : "",
                  e->bins > 0 ? "<a href=\"#reliability\">Calibration</a>" : "", ood ? "<a href=\"#ood\">Unknown</a>" : "");
 }

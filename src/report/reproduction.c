@@ -11,8 +11,8 @@
 #define OOD(kind) {"ood", kind "_sr"}, {"ood", kind "_std"}, {"ood", kind "_hq"}, {"ood", "max_" kind}, {"ood", "ratio_" kind}
 
 const lli_reproduced_metric lli_reproduced_metrics[LLI_REPRODUCED_METRICS] = {
-    {"selective", "accuracy"},  {"selective", "ece"},      {"selective", "nll"}, {"selective", "aurc_sr"}, {"selective", "aurc_std"}, {"selective", "min_aurc"},
-    {"selective", "ratio_aurc"}, OOD("auroc"), OOD("aupr_in"), OOD("aupr_out"),
+    {"selective", "accuracy"},  {"selective", "ece"},      {"selective", "nll"}, {"selective", "aurc_sr"}, {"selective", "aurc_std"},
+    {"selective", "min_aurc"},  {"selective", "ratio_aurc"}, OOD("auroc"), OOD("aupr_in"), OOD("aupr_out"),
 };
 
 static double ratio(const lli_reproduced_row *row, int m) {
@@ -96,7 +96,8 @@ static int columns_of(int out[LLI_REPRODUCED_METRICS], const char *task, const c
 
 static const char *title_of(const char *key) {
     static const char *const titles[][2] = {
-        {"accuracy", "accuracy"}, {"ece", "ECE"}, {"nll", "NLL"}, {"aurc_sr", "AURC sr"}, {"aurc_std", "AURC std"}, {"min_aurc", "min AURC"}, {"ratio_aurc", "/ sgd-pe"},
+        {"accuracy", "accuracy"}, {"ece", "ECE"}, {"nll", "NLL"}, {"aurc_sr", "AURC sr"}, {"aurc_std", "AURC std"},
+        {"min_aurc", "min AURC"}, {"ratio_aurc", "/ sgd-pe"},
     };
     for (size_t i = 0; i < LLI_COUNT(titles); i++)
         if (strcmp(titles[i][0], key) == 0)
@@ -157,14 +158,16 @@ static void add_table(lli_text *out, const lli_reproduced_row *rows, int64_t cou
 
 static void add_tables(lli_text *out, const lli_reproduced_row *rows, int64_t count) {
     bool paper = strcmp(rows[0].protocol, "paper") == 0;
-    const char *rule = paper ? "protocol paper: the test rows choose and report" : "protocol honest: validation rows choose, test rows report";
+    const char *rule = paper ? "protocol paper: the test rows choose and report"
+                             : "protocol honest: validation rows choose, test rows report";
     if (strcmp(rows[0].task, "selective") == 0) {
         lli_text_add(out, "\n## Selective classification, %s\n", rule);
         add_table(out, rows, count, NULL, "Chosen by the least AURC of sr and std; lower AURC is better.");
         return;
     }
     lli_text_add(out, "\n## Out of distribution: the other half of the classes, %s\n", rule);
-    lli_text_add(out, "\nChosen by %s; higher is better.\n", paper ? "the largest AUROC of sr, std and hq" : "the least AURC of sr and std, on validation rows of the known classes");
+    lli_text_add(out, "\nChosen by %s; higher is better.\n",
+                 paper ? "the largest AUROC of sr, std and hq" : "the least AURC of sr and std, on validation rows of the known classes");
     add_table(out, rows, count, "auroc", "### AUROC");
     add_table(out, rows, count, "aupr_in", "### AUPR, known classes positive");
     add_table(out, rows, count, "aupr_out", "### AUPR, unknown classes positive");
@@ -212,8 +215,8 @@ static void add_pair(lli_text *out, const char *key, double value, const char *b
 }
 
 static void add_row_json(lli_text *out, const lli_reproduced_row *row) {
-    lli_text_add(out, "{\"task\": \"%s\", \"protocol\": \"%s\", \"scope\": \"%s\", \"method\": \"%s\", \"trials\": [", row->task, row->protocol, row->scope,
-                 row->method);
+    lli_text_add(out, "{\"task\": \"%s\", \"protocol\": \"%s\", \"scope\": \"%s\", \"method\": \"%s\", \"trials\": [", row->task,
+                 row->protocol, row->scope, row->method);
     for (int64_t s = 0; s < row->seeds; s++) {
         lli_text_add(out, "%s", s ? ", " : "");
         lli_text_json_string(out, row->trial[s]->name);

@@ -59,7 +59,9 @@ static void bins(lli_text *out, const ll_evaluation *e, bool brosse) {
         lli_text_add(out, "at most %" PRId64 " bins of equally many points by sr, ties kept together", e->rules.bins);
     else
         lli_text_add(out, "%" PRId64 " equal-width bins %s", e->rules.bins,
-                     is(e->rules.edges, "right") ? "(a,b] of sr, the first closed at 0" : brosse ? "[a,b) of sr" : "[a,b) of sr, the last closed at 1");
+                     is(e->rules.edges, "right") ? "(a,b] of sr, the first closed at 0"
+                     : brosse                    ? "[a,b) of sr"
+                                                 : "[a,b) of sr, the last closed at 1");
     lli_text_add(out, "%s", brosse ? ", points with sr = 1 in no bin" : "");
 }
 
@@ -73,8 +75,12 @@ void lli_rule_text(lli_text *out, lli_rule rule, const ll_evaluation *e) {
     bool brosse = is(e->rules.compat, "brosse");
     switch (rule) {
     case LLI_RULE_ACCURACY: lli_text_add(out, "share of points whose decided class (%s) is the true one", classifier(e)); break;
-    case LLI_RULE_NLL: lli_text_add(out, "mean of -ln p(true class), in nats; infinite, null in JSON, if a true class has probability 0"); break;
-    case LLI_RULE_BRIER: lli_text_add(out, "mean over points of the sum over classes of (p - 1{true class})^2%s", brosse ? ", divided by K" : ""); break;
+    case LLI_RULE_NLL:
+        lli_text_add(out, "mean of -ln p(true class), in nats; infinite, null in JSON, if a true class has probability 0");
+        break;
+    case LLI_RULE_BRIER:
+        lli_text_add(out, "mean over points of the sum over classes of (p - 1{true class})^2%s", brosse ? ", divided by K" : "");
+        break;
     case LLI_RULE_ECE:
         lli_text_add(out, "sum over bins of (share of points) x |accuracy of the most probable class - mean sr|; ");
         bins(out, e, brosse);
@@ -84,16 +90,31 @@ void lli_rule_text(lli_text *out, lli_rule rule, const ll_evaluation *e) {
         lli_text_add(out, "mean over points of the error rate among points of at least their confidence; %s",
                      brosse ? "tied points in random order (expectation); hq with the errors of the votes" : "tied points share one value");
         break;
-    case LLI_RULE_AURC_BAND: lli_text_add(out, "AURC for the best and worst order inside ties and its expectation over random orders"); break;
+    case LLI_RULE_AURC_BAND:
+        lli_text_add(out, "AURC for the best and worst order inside ties and its expectation over random orders");
+        break;
     case LLI_RULE_EAURC: lli_text_add(out, "AURC minus the least AURC that this number of errors allows"); break;
-    case LLI_RULE_AUGRC: lli_text_add(out, "area under (accepted errors)/n over coverage, trapezoids between distinct confidences from (0,0)"); break;
-    case LLI_RULE_FAILURE_AUROC: lli_text_add(out, "chance that a right point (positive class) has more confidence than a wrong one, ties worth 1/2"); break;
+    case LLI_RULE_AUGRC:
+        lli_text_add(out, "area under (accepted errors)/n over coverage, trapezoids between distinct confidences from (0,0)");
+        break;
+    case LLI_RULE_FAILURE_AUROC:
+        lli_text_add(out, "chance that a right point (positive class) has more confidence than a wrong one, ties worth 1/2");
+        break;
     case LLI_RULE_MIN_AURC: lli_text_add(out, "least AURC over sr, std, hq%s", brosse ? ", maxmin" : ""); break;
     case LLI_RULE_COST: lli_text_add(out, "mean cost of the decisions, each the class of least expected cost"); break;
-    case LLI_RULE_AUROC: lli_text_add(out, "chance that an in-distribution point (positive class) has more confidence than an out one, ties worth 1/2"); break;
-    case LLI_RULE_AUPR_IN: lli_text_add(out, "area under precision over recall, in-distribution points positive; %s", interpolation(e, brosse)); break;
-    case LLI_RULE_AUPR_OUT: lli_text_add(out, "area under precision over recall, out-of-distribution points positive; %s", interpolation(e, brosse)); break;
-    case LLI_RULE_FPR95: lli_text_add(out, "share of out points accepted at the first threshold that accepts 95 %% of the in-distribution points (positive)"); break;
+    case LLI_RULE_AUROC:
+        lli_text_add(out, "chance that an in-distribution point (positive class) has more confidence than an out one, ties worth 1/2");
+        break;
+    case LLI_RULE_AUPR_IN:
+        lli_text_add(out, "area under precision over recall, in-distribution points positive; %s", interpolation(e, brosse));
+        break;
+    case LLI_RULE_AUPR_OUT:
+        lli_text_add(out, "area under precision over recall, out-of-distribution points positive; %s", interpolation(e, brosse));
+        break;
+    case LLI_RULE_FPR95:
+        lli_text_add(out,
+                     "share of out points accepted at the first threshold that accepts 95 %% of the in-distribution points (positive)");
+        break;
     case LLI_RULE_BASE_RATE: lli_text_add(out, "share of in-distribution points: the AUPR-in of guessing"); break;
     case LLI_RULE_COUNT: break;
     }

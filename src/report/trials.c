@@ -87,7 +87,8 @@ static bool first_of_method(const ll_trial *trials, int64_t i) {
 
 static void add_choice(lli_text *out, const ll_trial *trials, int64_t count, const lli_selection *s) {
     lli_text_add(out, "\"protocol\": \"%s\",\n\"chosen_on\": \"%s\",\n\"reported_on\": \"%s\",\n\"by\": \"%s\",\n\"best\": {",
-                 s->chooses == LL_SPLIT_VAL ? "honest" : "paper", split_word(s->chooses, trials, count), split_word(s->reports, trials, count), rule_word(s));
+                 s->chooses == LL_SPLIT_VAL ? "honest" : "paper", split_word(s->chooses, trials, count),
+                 split_word(s->reports, trials, count), rule_word(s));
     bool more = false;
     for (int64_t i = 0; i < count; i++) {
         if (!first_of_method(trials, i))
@@ -174,11 +175,13 @@ static bool knows_out(const ll_trial *trials, int64_t count, const lli_selection
     return known;
 }
 
-static void add_table(lli_text *out, ll_context *ctx, const ll_trial *trials, const int64_t *order, int64_t count, const lli_selection *s, ll_text_form form) {
+static void add_table(lli_text *out, ll_context *ctx, const ll_trial *trials, const int64_t *order, int64_t count, const lli_selection *s,
+                      ll_text_form form) {
     static const char *const heads[2][COLUMNS] = {
-        {"", "method", "S", "lr", "p", "epochs", "B", "chosen by", "accuracy", "ECE", "NLL", "AURC sr", "AURC std", "AURC hq", "min AURC", "/ point", "AUROC"},
-        {"best", "method", "samples", "lr", "dropout", "epochs", "batch_size", "chosen_by", "accuracy", "ece", "nll", "aurc_sr", "aurc_std", "aurc_hq", "min_aurc",
-         "of_point", "auroc"},
+        {"", "method", "S", "lr", "p", "epochs", "B", "chosen by", "accuracy", "ECE", "NLL", "AURC sr", "AURC std", "AURC hq", "min AURC",
+         "/ point", "AUROC"},
+        {"best", "method", "samples", "lr", "dropout", "epochs", "batch_size", "chosen_by", "accuracy", "ece", "nll", "aurc_sr", "aurc_std",
+         "aurc_hq", "min_aurc", "of_point", "auroc"},
     };
     bool exact = form == LL_TEXT_CSV;
     int64_t at = lli_selection_best(s, trials, count, "point");
@@ -200,7 +203,9 @@ static void add_rules(lli_text *out, const ll_trial *trials, const int64_t *orde
     const ll_trial *first = &trials[order[0]];
     if (first->diverged)
         return;
-    lli_text_add(out, "\n* best of its method. Chosen by the %s on %" PRId64 " %s rows; all numbers to the right of that are of %" PRId64 " %s rows.\n",
+    lli_text_add(out,
+                 "\n* best of its method. Chosen by the %s on %" PRId64 " %s rows; all numbers to the right of that are of %" PRId64
+                 " %s rows.\n",
                  rules[s->rule], first->score[s->chooses].n, split_word(s->chooses, trials, count), first->score[s->reports].n,
                  split_word(s->reports, trials, count));
     if (s->chooses == s->reports)

@@ -23,8 +23,8 @@ double lli_chain_lr(const lli_chain_options *o, int64_t step) {
     return o->lr_t0 > 0 ? lr * pow(1 + (double)step / o->lr_t0, -o->lr_power) : lr;
 }
 
-ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size, int64_t block_rows,
-                        bool resampled) {
+ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size,
+                        int64_t block_rows, bool resampled) {
     *out = NULL;
     lli_chain *chain;
     LLI_TRY(lli_memory_new(ctx, &chain, 1, sizeof *chain));
@@ -86,7 +86,8 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
 
 static ll_status diverged(ll_context *ctx, const lli_chain *chain, int64_t step, const char *what) {
     return lli_fail(ctx, LL_ERR_DIVERGED, "training diverged at step %" PRId64 " (epoch %" PRId64 ", lr %g): %s; try a smaller --lr", step,
-                    step / lli_chain_epoch_steps(chain->data->rows.N, chain->options.batch_size) + 1, lli_chain_lr(&chain->options, step), what);
+                    step / lli_chain_epoch_steps(chain->data->rows.N, chain->options.batch_size) + 1, lli_chain_lr(&chain->options, step),
+                    what);
 }
 
 /* At the end of an epoch: the mean NLL may not exceed 2 ln K + that of the first epoch, and theta must be finite. */
@@ -164,7 +165,8 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .epoch = chain->epoch,
     };
     if (o->optimiser)
-        return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, chain->theta, chain->theta + chain->model->floats, chain->work, rows, &step);
+        return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, chain->theta, chain->theta + chain->model->floats, chain->work,
+                                  rows, &step);
     return chain->model->ops->step(nll, ctx, chain->model, chain->theta, chain->work, rows, &step);
 }
 
@@ -186,7 +188,8 @@ static ll_status advance(ll_context *ctx, lli_chain *chain, int64_t steps) {
 }
 
 ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
-    int64_t B = chain->options.batch_size, steps = lli_chain_epoch_steps(chain->rows.N, B), report = 1 + REPORT_WORK / (B * chain->model->floats);
+    int64_t B = chain->options.batch_size, steps = lli_chain_epoch_steps(chain->rows.N, B),
+            report = 1 + REPORT_WORK / (B * chain->model->floats);
     if (chain->meter)
         report = LLI_MIN(report, 1 + chain->meter->total / REPORTS);
     while (chain->state.step < until) {

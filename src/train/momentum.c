@@ -5,7 +5,8 @@
 
 static void prepare(lli_descent *d, double lr, int64_t step) {
     (void)step;
-    d->with.momentum = (lli_momentum){.momentum = (float)d->optimiser->momentum, .lr = (float)lr, .nesterov = d->optimiser->rule == &lli_rule_nesterov};
+    d->with.momentum = (lli_momentum){
+        .momentum = (float)d->optimiser->momentum, .lr = (float)lr, .nesterov = d->optimiser->rule == &lli_rule_nesterov};
 }
 
 static void update(const lli_descent *d, int64_t first, int64_t count, const float *gradient, float decay) {

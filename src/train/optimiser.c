@@ -24,8 +24,8 @@ static void apply(void *arg, const lli_part *part, int64_t first, int64_t count,
         d->optimiser->rule->update(d, first, count, gradient, (float)decay);
 }
 
-ll_status lli_optimiser_step(double *nll, ll_context *ctx, const lli_optimiser *optimiser, const lli_model *model, float *theta, float *slots,
-                             float *work, const lli_rows *rows, const lli_step *step) {
+ll_status lli_optimiser_step(double *nll, ll_context *ctx, const lli_optimiser *optimiser, const lli_model *model, float *theta,
+                             float *slots, float *work, const lli_rows *rows, const lli_step *step) {
     lli_descent d = {.optimiser = optimiser, .kernels = model->kernels, .theta = theta, .slots = slots, .floats = model->floats};
     optimiser->rule->prepare(&d, step->lr, step->step);
     return model->ops->descend(nll, ctx, model, apply, &d, theta, work, rows, step);

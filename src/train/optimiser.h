@@ -47,7 +47,7 @@ lli_optimiser lli_optimiser_default(const lli_rule *rule);
 
 /* One step on the model's gradient, piece by piece while it is in the cache. Statistics of batch norm move by the pass itself. *nll as in
  * model.h. */
-ll_status lli_optimiser_step(double *nll, ll_context *ctx, const lli_optimiser *optimiser, const lli_model *model, float *theta, float *slots,
-                             float *work, const lli_rows *rows, const lli_step *step) LL_CHECK_RESULT;
+ll_status lli_optimiser_step(double *nll, ll_context *ctx, const lli_optimiser *optimiser, const lli_model *model, float *theta,
+                             float *slots, float *work, const lli_rows *rows, const lli_step *step) LL_CHECK_RESULT;
 
 #endif

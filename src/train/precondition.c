@@ -72,7 +72,8 @@ static ll_status factorise(ll_context *ctx, lli_precondition *p) {
     }
     for (int64_t k = 0; k < p->n; k++)
         if (!isfinite(p->U[k * p->ld + k]))
-            return lli_fail(ctx, LL_ERR_DIVERGED, "the features are too large or too alike for the search for theta*; scale them to about 1");
+            return lli_fail(ctx, LL_ERR_DIVERGED,
+                            "the features are too large or too alike for the search for theta*; scale them to about 1");
     return LL_OK;
 }
 

@@ -10,20 +10,28 @@
 #define AT(member) offsetof(ll_train_options, member)
 
 static const ll_option table[] = {
-    {"net", 0, LL_OPTION_TEXT, AT(net), "NET", NULL, 0, 0, false, false, "mlp:512,20", "the network: mlp:UNITS,UNITS,... or vgg16 or vgg16:width=W or head:LAYERS"},
+    {"net", 0, LL_OPTION_TEXT, AT(net), "NET", NULL, 0, 0, false, false, "mlp:512,20",
+     "the network: mlp:UNITS,UNITS,... or vgg16 or vgg16:width=W or head:LAYERS"},
     {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 1, 1e6, false, false, "20, vgg16 250", "passes over the training rows"},
-    {"optimiser", 0, LL_OPTION_CHOICE, AT(optimiser), "NAME", "adam|sgd|nesterov", 0, 0, false, false, "adam, vgg16 nesterov", "how gradients move the parameters"},
+    {"optimiser", 0, LL_OPTION_CHOICE, AT(optimiser), "NAME", "adam|sgd|nesterov", 0, 0, false, false, "adam, vgg16 nesterov",
+     "how gradients move the parameters"},
     {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, false, false, "adam 0.001, sgd and nesterov 0.1", "learning rate"},
     {"batch-size", 'B', LL_OPTION_INT, AT(batch_size), "B", NULL, 1, 1 << 24, false, false, "32, vgg16 128, head 512", "rows per step"},
     {"momentum", 0, LL_OPTION_REAL, AT(momentum), "M", NULL, 0, 1, false, true, "0.9", "momentum of sgd and nesterov"},
     {"l2", 0, LL_OPTION_REAL, AT(l2), "L", NULL, 0, 1e6, false, false, "0, vgg16 0.0005", "adds L |w|^2 of the hidden kernels to the loss"},
-    {"lr-every", 0, LL_OPTION_INT, AT(lr_every), "EPOCHS", NULL, 0, 1e6, false, false, "never, vgg16 20", "multiply the learning rate by --lr-factor every so many epochs; 0 = never"},
+    {"lr-every", 0, LL_OPTION_INT, AT(lr_every), "EPOCHS", NULL, 0, 1e6, false, false, "never, vgg16 20",
+     "multiply the learning rate by --lr-factor every so many epochs; 0 = never"},
     {"lr-factor", 0, LL_OPTION_REAL, AT(lr_factor), "F", NULL, 0, 1, true, false, "0.5", "factor of --lr-every"},
-    {"lr-decay", 0, LL_OPTION_REAL, AT(lr_decay), "D", NULL, 0, 1e6, false, false, "0, vgg16 1e-06", "divide the learning rate by 1 + D k after k steps"},
-    {"augment", 0, LL_OPTION_TEXT, AT(augment), "HOW", NULL, 0, 0, false, false, "none, vgg16 rotate=15,shift=0.1,flip", "turn (degrees), shift (share of the side) and mirror images at random while training"},
-    {"keep", 0, LL_OPTION_CHOICE, AT(keep), "EPOCH", "last|best", 0, 0, false, false, "last", "which epoch's parameters: the last, or the one with the best held-out accuracy (of equals the least NLL)"},
-    {"no-holdout", 0, LL_OPTION_FLAG, AT(no_holdout), NULL, NULL, 0, 0, false, false, NULL, "train on all rows; otherwise a tenth is held out, and listed in the network file"},
-    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0", "seed of everything random; the same seed gives the same bits"},
+    {"lr-decay", 0, LL_OPTION_REAL, AT(lr_decay), "D", NULL, 0, 1e6, false, false, "0, vgg16 1e-06",
+     "divide the learning rate by 1 + D k after k steps"},
+    {"augment", 0, LL_OPTION_TEXT, AT(augment), "HOW", NULL, 0, 0, false, false, "none, vgg16 rotate=15,shift=0.1,flip",
+     "turn (degrees), shift (share of the side) and mirror images at random while training"},
+    {"keep", 0, LL_OPTION_CHOICE, AT(keep), "EPOCH", "last|best", 0, 0, false, false, "last",
+     "which epoch's parameters: the last, or the one with the best held-out accuracy (of equals the least NLL)"},
+    {"no-holdout", 0, LL_OPTION_FLAG, AT(no_holdout), NULL, NULL, 0, 0, false, false, NULL,
+     "train on all rows; otherwise a tenth is held out, and listed in the network file"},
+    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0",
+     "seed of everything random; the same seed gives the same bits"},
 };
 
 const ll_option *ll_train_options_table(size_t *count) {
@@ -58,11 +66,13 @@ ll_status lli_recipe_init(ll_context *ctx, lli_recipe *recipe, const ll_train_op
     *recipe = (lli_recipe){.options = given ? *given : ll_train_options_default(NULL)};
     ll_train_options *o = &recipe->options;
     if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_train_options has %zu bytes where %zu were expected: start from ll_train_options_default()", o->struct_size, sizeof *o);
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_train_options has %zu bytes where %zu were expected: start from ll_train_options_default()",
+                        o->struct_size, sizeof *o);
     LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
     const lli_rule *rule = o->optimiser ? lli_rule_find(o->optimiser) : NULL;
     if (!o->net || !rule || !o->augment || !o->keep)
-        return lli_fail(ctx, LL_ERR_USAGE, "net, optimiser, augment and keep of ll_train_options must not be NULL: start from ll_train_options_default()");
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "net, optimiser, augment and keep of ll_train_options must not be NULL: start from ll_train_options_default()");
     if (o->no_holdout && strcmp(o->keep, "best") == 0)
         return lli_fail(ctx, LL_ERR_USAGE, "--keep best chooses by the held-out rows; leave out --no-holdout");
     if (o->lr == 0)

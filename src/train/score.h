@@ -12,6 +12,7 @@ typedef struct lli_score lli_score; /* the room of such passes */
 ll_status lli_score_new(lli_score **out, ll_context *ctx, const lli_model *model) LL_CHECK_RESULT;
 void lli_score_free(lli_score *score);
 /* Means over the rows. Same bits on any number of threads. Allocates nothing. */
-ll_status lli_score_run(double *nll, double *accuracy, ll_context *ctx, lli_score *score, const float *theta, const ll_dataset *data) LL_CHECK_RESULT;
+ll_status lli_score_run(double *nll, double *accuracy, ll_context *ctx, lli_score *score, const float *theta,
+                        const ll_dataset *data) LL_CHECK_RESULT;
 
 #endif

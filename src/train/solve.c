@@ -125,7 +125,8 @@ static ll_status minimise(ll_context *ctx, solver *v, const ll_head_solve_option
     for (*iterations = 0;; ++*iterations) {
         *norm = v->norm;
         if (!isfinite(v->value) || !isfinite(*norm))
-            return lli_fail(ctx, LL_ERR_DIVERGED, "the search for theta* left the finite numbers at iteration %" PRId64 "; scale the features down", *iterations);
+            return lli_fail(ctx, LL_ERR_DIVERGED,
+                            "the search for theta* left the finite numbers at iteration %" PRId64 "; scale the features down", *iterations);
         if (*norm <= options->tolerance || *iterations >= options->iterations_max)
             break;
         lli_progress(ctx, "solving for theta*", (double)*iterations, (double)options->iterations_max);
@@ -150,7 +151,8 @@ static ll_status minimise(ll_context *ctx, solver *v, const ll_head_solve_option
 }
 
 ll_head_solve_options ll_head_solve_options_default(void) {
-    return (ll_head_solve_options){.struct_size = sizeof(ll_head_solve_options), .prior_precision = 1, .tolerance = 1e-5, .iterations_max = 1000};
+    return (ll_head_solve_options){
+        .struct_size = sizeof(ll_head_solve_options), .prior_precision = 1, .tolerance = 1e-5, .iterations_max = 1000};
 }
 
 static ll_status solver_alloc(ll_context *ctx, solver *v) {
@@ -174,7 +176,8 @@ ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, 
     ll_head_solve_options defaults = ll_head_solve_options_default();
     if (!options)
         options = &defaults;
-    if (options->struct_size != sizeof *options || !(options->prior_precision >= 0) || !(options->tolerance > 0) || options->iterations_max < 1)
+    if (options->struct_size != sizeof *options || !(options->prior_precision >= 0) || !(options->tolerance > 0) ||
+        options->iterations_max < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "ll_head_solve_options holds impossible values: start from ll_head_solve_options_default()");
     LLI_TRY(lli_dataset_check_trainable(ctx, data, false));
     int64_t K = data->K, D = data->rows.D, ld = lli_kernels_stride(D), count;
@@ -198,10 +201,12 @@ ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, 
     LLI_DO(lli_head_seal(ctx, head));
     if (head->gradient_norm > options->tolerance)
         lli_log(ctx, LL_LOG_WARNING,
-                "theta* is not fully converged: after %" PRId64 " L-BFGS iterations the gradient has norm %.2e, wanted %.0e; the ensemble starts from there",
+                "theta* is not fully converged: after %" PRId64 " L-BFGS iterations the gradient has norm %.2e, wanted %.0e; the ensemble "
+                "starts from there",
                 iterations, head->gradient_norm, options->tolerance);
     else
-        lli_log(ctx, LL_LOG_NOTE, "theta* is the MAP: gradient norm %.1e after %" PRId64 " L-BFGS iterations", head->gradient_norm, iterations);
+        lli_log(ctx, LL_LOG_NOTE, "theta* is the MAP: gradient norm %.1e after %" PRId64 " L-BFGS iterations", head->gradient_norm,
+                iterations);
     *out = head;
     head = NULL;
 done:

@@ -9,8 +9,10 @@
 /* The mean objective and its gradient at theta [K,ld]: f = (1/N) sum -log p(y_i|z_i) + tau/(2N) |theta|^2. Same bits on any number of
  * threads: rows are cut into fixed slices, summed in f64 in slice order. For the solver and its tests. */
 typedef struct lli_objective lli_objective;
-ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision) LL_CHECK_RESULT;
+ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K,
+                            double prior_precision) LL_CHECK_RESULT;
 void lli_objective_free(lli_objective *objective);
-ll_status lli_objective_run(ll_context *ctx, lli_objective *objective, double *value, double *gradient, /* [K,ld] */ const double *theta) LL_CHECK_RESULT;
+ll_status lli_objective_run(ll_context *ctx, lli_objective *objective, double *value, double *gradient,
+                            /* [K,ld] */ const double *theta) LL_CHECK_RESULT;
 
 #endif

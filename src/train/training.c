@@ -57,7 +57,8 @@ ll_status lli_training_epoch(ll_context *ctx, lli_training *t) {
     int64_t e = t->state.done, first = e * t->recipe->steps;
     ll_epoch *epoch = &t->epochs[e];
     LLI_TRY(lli_chain_run(ctx, t->chain, first + t->recipe->steps));
-    *epoch = (ll_epoch){.epoch = e + 1, .lr = lli_chain_lr(&t->recipe->chain, first), .nll = t->chain->last_nll, .held_nll = NAN, .held_accuracy = NAN};
+    *epoch = (ll_epoch){
+        .epoch = e + 1, .lr = lli_chain_lr(&t->recipe->chain, first), .nll = t->chain->last_nll, .held_nll = NAN, .held_accuracy = NAN};
     if (t->held)
         LLI_TRY(lli_score_run(&epoch->held_nll, &epoch->held_accuracy, ctx, t->score, t->chain->theta, t->held));
     if (t->kept && (e == 0 || is_better(epoch, &t->epochs[t->state.best]))) {

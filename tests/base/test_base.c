@@ -166,7 +166,8 @@ static void options_are_checked_against_their_table(void **state) {
     (void)state;
     static const ll_option table[] = {
         {.name = "count", .type = LL_OPTION_INT, .offset = offsetof(struct knobs, count), .min = 1, .max = 10},
-        {.name = "rate", .type = LL_OPTION_REAL, .offset = offsetof(struct knobs, rate), .min = 0, .max = 1, .open_min = true, .open_max = true},
+        {.name = "rate", .type = LL_OPTION_REAL, .offset = offsetof(struct knobs, rate), .min = 0, .max = 1, .open_min = true, .open_max =
+                 true},
         {.name = "loose", .type = LL_OPTION_REAL, .offset = offsetof(struct knobs, loose), .min = -INFINITY, .max = INFINITY},
         {.name = "kind", .type = LL_OPTION_CHOICE, .offset = offsetof(struct knobs, kind), .choices = "one|two"},
     };

@@ -23,9 +23,12 @@ static void streams_differ(void **state) {
     (void)state;
     lli_philox base = lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 2, 3), 4);
     lli_philox others[] = {
-        lli_rng_block(lli_rng_stream(2, LLI_PURPOSE_NOISE, 2, 3), 4),   lli_rng_block(lli_rng_stream(1ull << 32 | 1, LLI_PURPOSE_NOISE, 2, 3), 4),
-        lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_SHUFFLE, 2, 3), 4), lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 3, 3), 4),
-        lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 2, 4), 4),   lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 2, 3), 5),
+        lli_rng_block(lli_rng_stream(2, LLI_PURPOSE_NOISE, 2, 3), 4),
+        lli_rng_block(lli_rng_stream(1ull << 32 | 1, LLI_PURPOSE_NOISE, 2, 3), 4),
+        lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_SHUFFLE, 2, 3), 4),
+        lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 3, 3), 4),
+        lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 2, 4), 4),
+        lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 2, 3), 5),
         lli_rng_block(lli_rng_stream(1, LLI_PURPOSE_NOISE, 2, 3), 1ull << 32 | 4),
     };
     for (size_t i = 0; i < LLI_COUNT(others); i++)

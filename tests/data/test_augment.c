@@ -117,7 +117,8 @@ static void test_text(void **state) {
         {"rotate=15,shift=0.1,flip", "rotate=15,shift=0.1,flip", {15, 0.1, true}}, {"flip", "flip", {0, 0, true}}, {"none", "none", {0}},
         {"shift=.25,rotate=7.5", "rotate=7.5,shift=0.25", {7.5, 0.25, false}},      {NULL, "none", {0}},
     };
-    static const char *const bad[] = {"", "flop", "rotate", "rotate=", "rotate=-3", "rotate=181", "shift=1", "flip,", "rotate=15;flip", "flipper", "shift=1e-1"};
+    static const char *const bad[] = {"",        "flop",  "rotate",         "rotate=", "rotate=-3", "rotate=181",
+                                      "shift=1", "flip,", "rotate=15;flip", "flipper", "shift=1e-1"};
     for (size_t i = 0; i < LLI_COUNT(good); i++) {
         lli_augment found;
         CHECK_OK(ctx, lli_augment_parse(&found, ctx, good[i].text));

@@ -310,9 +310,10 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepts),     cmocka_unit_test(test_shapes),       cmocka_unit_test(test_labels_column), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_values_far),  cmocka_unit_test(test_label_values), cmocka_unit_test(test_trainable),     cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_converted),   cmocka_unit_test(test_label_types),  cmocka_unit_test(test_hash),          cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_accepts),     cmocka_unit_test(test_shapes),     cmocka_unit_test(test_labels_column),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_values_far), cmocka_unit_test(test_label_values),
+        cmocka_unit_test(test_trainable),   cmocka_unit_test(test_in_place),   cmocka_unit_test(test_converted),
+        cmocka_unit_test(test_label_types), cmocka_unit_test(test_hash),       cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

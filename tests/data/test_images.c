@@ -116,7 +116,8 @@ static void test_select(void **state) {
     CHECK_OK(ctx, lli_images_seal(ctx, data, 100, 0.02));
     const int64_t rows[] = {39, 0, 7, 7};
     CHECK_OK(ctx, lli_dataset_select(&some, ctx, data, rows, 4, NULL, 0));
-    assert_true(some->rows.N == 4 && some->rows.bytes && some->rows.shift == 100 && some->rows.scale == 0.02f && some->rows.width == W && some->K == 10);
+    assert_true(some->rows.N == 4 && some->rows.bytes && some->rows.shift == 100 && some->rows.scale == 0.02f && some->rows.width == W &&
+                some->K == 10);
     for (int i = 0; i < 4; i++) {
         assert_memory_equal((const uint8_t *)some->rows.features + i * D, (const uint8_t *)data->rows.features + rows[i] * D, D);
         assert_int_equal(some->labels[i], data->labels[rows[i]]);
@@ -179,7 +180,8 @@ static void test_class_texts(void **state) {
     check_classes(ctx, "first:5", 0, 5, (const int32_t[]){0, 1, 2, 3, 4});
     check_classes(ctx, "last:3", 0, 3, (const int32_t[]){7, 8, 9});
     check_classes(ctx, "4,0,9", 0, 3, (const int32_t[]){4, 0, 9});
-    static const char *const bad[] = {"first:1", "first:11", "first:", "first:5x", "half", "", "3", "1,1", "1,10", "1,,2", "1,2,", "random:0", "-1,2", "first: 5"};
+    static const char *const bad[] = {"first:1", "first:11", "first:", "first:5x", "half",     "",     "3",
+                                      "1,1",     "1,10",     "1,,2",   "1,2,",     "random:0", "-1,2", "first: 5"};
     for (size_t i = 0; i < LLI_COUNT(bad); i++) {
         int32_t *found;
         int64_t n;
@@ -277,8 +279,9 @@ static void test_holdout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_join_and_measure), cmocka_unit_test(test_refused), cmocka_unit_test(test_select), cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_class_texts),      cmocka_unit_test(test_divide),  cmocka_unit_test(test_holdout),
+        cmocka_unit_test(test_join_and_measure), cmocka_unit_test(test_refused),     cmocka_unit_test(test_select),
+        cmocka_unit_test(test_memory_runs_out),  cmocka_unit_test(test_class_texts), cmocka_unit_test(test_divide),
+        cmocka_unit_test(test_holdout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,8 @@ static void test_oracle(void **state) {
         bool resampled = json_is_true(fixture_get(c, "resampled"));
         double *expected = fixture_reals(c, "order", N);
         lli_order_resample(resample, lli_kernels_get(), N, seed, fixture_integer(c, "member"));
-        lli_order_shuffle(order, lli_kernels_get(), resampled ? resample : NULL, N, seed, fixture_integer(c, "member"), fixture_integer(c, "epoch"));
+        lli_order_shuffle(order, lli_kernels_get(), resampled ? resample : NULL, N, seed, fixture_integer(c, "member"),
+                          fixture_integer(c, "epoch"));
         for (int64_t j = 0; j < N; j++)
             assert_int_equal(order[j], (int64_t)expected[j]);
         free(expected);

@@ -61,14 +61,16 @@ static void run(problem *p, const lli_conv_kernels *k, int64_t images, int64_t p
     const lli_conv_shape *s = &p->s;
     for (int64_t i = 0; i < p->n; i += images)
         for (int64_t q = 0; q < lli_conv_panels(s->out); q += panels)
-            assert_true(k->forward(p->y, p->x, p->w + q * LLI_CONV_TAPS * s->in * LLI_CONV_PANEL, p->b, relu, p->zeros, s, (lli_range){i, LLI_MIN(i + images, p->n)},
-                       (lli_range){q, LLI_MIN(q + panels, lli_conv_panels(s->out))}));
+            assert_true(k->forward(p->y, p->x, p->w + q * LLI_CONV_TAPS * s->in * LLI_CONV_PANEL, p->b, relu, p->zeros, s,
+                                   (lli_range){i, LLI_MIN(i + images, p->n)},
+                                   (lli_range){q, LLI_MIN(q + panels, lli_conv_panels(s->out))}));
     for (int64_t q = 0; q < lli_conv_panels(s->in); q += panels) {
         lli_range part = {q, LLI_MIN(q + panels, lli_conv_panels(s->in))};
         float *flipped = p->flipped + q * LLI_CONV_TAPS * s->out * LLI_CONV_PANEL;
         k->flip(flipped, p->w, s, part);
         for (int64_t i = 0; i < p->n; i += images)
-            assert_true(k->forward(p->dx, p->dy, flipped, NULL, false, p->zeros, &p->back, (lli_range){i, LLI_MIN(i + images, p->n)}, part));
+            assert_true(
+                k->forward(p->dx, p->dy, flipped, NULL, false, p->zeros, &p->back, (lli_range){i, LLI_MIN(i + images, p->n)}, part));
     }
     float *scratch = floats(lli_conv_scratch(s, p->n));
     for (int64_t i = 0; i < s->in; i += channels) {
@@ -101,16 +103,18 @@ static const lli_conv_shape shapes[] = {{1, 1, 1, 1},   {1, 5, 3, 8},    {3, 2, 
 static void test_integers(void **state) {
     (void)state;
     const lli_conv_kernels *all[4];
-    for (int b = 0, count = backends(all, 1); b < count; b++) for (size_t i = 0; i < LLI_COUNT(shapes); i++) for (int64_t n = 1; n <= 13; n += 4) {
-        problem plain = problem_new(shapes[i], n), p = problem_new(shapes[i], n);
-        problem_fill(&plain, true);
-        problem_fill(&p, true);
-        run(&plain, lli_kernels_level("ref")->conv, n, 100, 1000, i % 2);
-        run(&p, all[b], n, 100, 1000, i % 2);
-        assert_same(&plain, &p);
-        problem_free(&plain);
-        problem_free(&p);
-    }
+    for (int b = 0, count = backends(all, 1); b < count; b++)
+        for (size_t i = 0; i < LLI_COUNT(shapes); i++)
+            for (int64_t n = 1; n <= 13; n += 4) {
+                problem plain = problem_new(shapes[i], n), p = problem_new(shapes[i], n);
+                problem_fill(&plain, true);
+                problem_fill(&p, true);
+                run(&plain, lli_kernels_level("ref")->conv, n, 100, 1000, i % 2);
+                run(&p, all[b], n, 100, 1000, i % 2);
+                assert_same(&plain, &p);
+                problem_free(&plain);
+                problem_free(&p);
+            }
 }
 
 /* Pieces of any size give the same bits: what is said about threads rests on this. */
@@ -143,7 +147,8 @@ static double loss(const problem *p) {
                         for (int64_t i = 0; i < s->in; i++) {
                             int64_t row = v + t / 3 - 1, column = u + t % 3 - 1;
                             if (row >= 0 && row < s->H && column >= 0 && column < s->W)
-                                y += (double)p->w[lli_conv_place(s, o, i, t)] * (double)p->x[((n * s->H + row) * s->W + column) * s->in + i];
+                                y += (double)p->w[lli_conv_place(s, o, i, t)] *
+                                     (double)p->x[((n * s->H + row) * s->W + column) * s->in + i];
                         }
                     sum += y * (double)p->dy[((n * s->H + v) * s->W + u) * s->out + o];
                 }
@@ -202,6 +207,7 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_pieces), cmocka_unit_test(test_gradients), cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_pieces), cmocka_unit_test(test_gradients),
+                                       cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,8 @@ static void log_within_its_bounds(void **state) {
         float x = (float)exp(check_uniform(1, i) * 40 - 20);
         if (fabsf(x - 1) > 1e-7f)
             worst = fmax(worst, ulps_f(log_f(all(x))[0], log((double)x)));
-        double y = i % 2 ? exp(check_uniform(2, i) * 60 - 50) : -exp(-check_uniform(2, i) * 40 - 1e-3), z = i % 2 ? exp(check_uniform(3, i) * 1200 - 600) : 0.5 + check_uniform(3, i);
+        double y = i % 2 ? exp(check_uniform(2, i) * 60 - 50) : -exp(-check_uniform(2, i) * 40 - 1e-3),
+               z = i % 2 ? exp(check_uniform(3, i) * 1200 - 600) : 0.5 + check_uniform(3, i);
         worst_1p = fmax(worst_1p, ulps_d(log1p_d(all_d(y))[0], log1pl((long double)y)));
         worst_d = fmax(worst_d, ulps_d(log_d(all_d(z))[0], logl((long double)z)));
     }

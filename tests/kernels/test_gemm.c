@@ -57,8 +57,10 @@ static void product_free(product *p) {
 }
 
 static void compare(int64_t m, int64_t n, int64_t k) {
-    FOR_LEVELS(kernels, 1) for (int columns = 0; columns < 2; columns++) for (order b = ROWS; b < ORDERS; b++) for (int kind = 0; kind < 2; kind++) {
-        product found = product_new(kernels, m, n, k, columns, b, true), expected = product_new(&lli_kernels_ref, m, n, k, columns, b, true);
+    FOR_LEVELS(kernels, 1)
+    for (int columns = 0; columns < 2; columns++) for (order b = ROWS; b < ORDERS; b++) for (int kind = 0; kind < 2; kind++) {
+        product found = product_new(kernels, m, n, k, columns, b, true),
+                expected = product_new(&lli_kernels_ref, m, n, k, columns, b, true);
         found.g.relu = expected.g.relu = kind;
         found.g.bias = kind ? found.bias : NULL;
         expected.g.bias = kind ? expected.bias : NULL;
@@ -66,8 +68,9 @@ static void compare(int64_t m, int64_t n, int64_t k) {
         lli_kernels_ref.gemm(&expected.g, expected.work);
         for (int64_t i = 0; i < found.count; i++)
             if (found.c[i] != expected.c[i])
-                fail_msg("%s, m %d, n %d, k %d, columns %d, order %d, kind %d: c[%d,%d] = %.9g, expected %.9g", kernels->name, (int)m, (int)n, (int)k,
-                         columns, b, kind, (int)(i / found.g.ldc), (int)(i % found.g.ldc), (double)found.c[i], (double)expected.c[i]);
+                fail_msg("%s, m %d, n %d, k %d, columns %d, order %d, kind %d: c[%d,%d] = %.9g, expected %.9g", kernels->name, (int)m,
+                         (int)n, (int)k, columns, b, kind, (int)(i / found.g.ldc), (int)(i % found.g.ldc), (double)found.c[i],
+                         (double)expected.c[i]);
         product_free(&found);
         product_free(&expected);
     }
@@ -96,7 +99,8 @@ static void zeros_are_left_out(void **state) {
         product p = product_new(kernels, M, N, K, false, ROWS, true), expected = product_new(&lli_kernels_ref, M, N, K, false, ROWS, true);
         for (int64_t i = 0; i < M; i++)
             for (int64_t q = 0; q < K; q++)
-                if (kind == 0 || (kind == 1 && i < 12) || (kind == 2 && q >= 300) || (kind == 3 && q * 7 % 5) || (kind == 4 && q * 3 % 17 != i / 9))
+                if (kind == 0 || (kind == 1 && i < 12) || (kind == 2 && q >= 300) || (kind == 3 && q * 7 % 5) ||
+                    (kind == 4 && q * 3 % 17 != i / 9))
                     p.a[i * K + q] = expected.a[i * K + q] = i % 2 ? -0.0f : 0;
         const lli_matrix a = {p.a, K, 1};
         kernels->gemm_pack(p.packed, a, M, K, 3, lli_gemm_tiles(M)); /* in any order, in any parts */

@@ -102,8 +102,8 @@ static void check_equal(const char *level, const head *h) {
         for (int64_t j = 0; j < h->s.columns; j++) {
             float expected = k < h->s.K && j <= h->s.D ? h->rows[k * h->s.ld + j] : 0;
             if (element(h, k, j) != expected)
-                fail_msg("%s, n %d, K %d, D %d: theta[%d,%d] = %.9g, expected %.9g", level, (int)h->s.n, (int)h->s.K, (int)h->s.D, (int)k, (int)j,
-                         (double)element(h, k, j), (double)expected);
+                fail_msg("%s, n %d, K %d, D %d: theta[%d,%d] = %.9g, expected %.9g", level, (int)h->s.n, (int)h->s.K, (int)h->s.D, (int)k,
+                         (int)j, (double)element(h, k, j), (double)expected);
         }
 }
 
@@ -150,7 +150,8 @@ static void sums_go_in_row_order(void **state) {
         CHECK_NEAR(found, expected, 1e-5 * expected);
         for (int64_t i = 0; i < s->n; i++)
             for (int64_t k = 0; k < s->K; k++) {
-                float *g = &h.g[i * h.ldk + k], mine = w.g[(k / LLI_LARGE_CLASSES * s->rows + i) * LLI_LARGE_CLASSES + k % LLI_LARGE_CLASSES];
+                float *g = &h.g[i * h.ldk + k],
+                      mine = w.g[(k / LLI_LARGE_CLASSES * s->rows + i) * LLI_LARGE_CLASSES + k % LLI_LARGE_CLASSES];
                 CHECK_NEAR((double)mine, (double)*g, 5e-5);
                 *g = mine;
             }

@@ -57,7 +57,8 @@ static void test_pool(void **state) {
     (void)state;
     static const int64_t sides[][2] = {{2, 2}, {3, 2}, {2, 5}, {4, 4}, {7, 9}};
     FOR_LEVELS(kernels, 1) for (size_t k = 0; k < LLI_COUNT(sides); k++) FOR_SIZES(C) {
-        int64_t n = 3, height = sides[k][0], width = sides[k][1], in = n * height * width * C, rows = n * (height / 2), out = rows * (width / 2) * C;
+        int64_t n = 3, height = sides[k][0], width = sides[k][1], in = n * height * width * C, rows = n * (height / 2),
+                out = rows * (width / 2) * C;
         float *x = floats(in), *dx = floats(in), *plain_dx = floats(in), *y = floats(out), *plain_y = floats(out), *dy = floats(out);
         fill_integers(x, in, 1, 1);
         fill_integers(dy, out, 50, 2);

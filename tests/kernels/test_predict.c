@@ -21,7 +21,17 @@ typedef struct problem {
 } problem;
 
 static problem problem_new(int64_t n, int64_t D, int64_t K, uint32_t drop16, bool weighted) {
-    problem p = {n, D, K, drop16, floats(n * D), floats(S * K * D), floats(S * K), array_new(n * D, sizeof(uint16_t)), array_new(n, sizeof(int32_t)), {0}, {0}};
+    problem p = {n,
+                 D,
+                 K,
+                 drop16,
+                 floats(n * D),
+                 floats(S * K * D),
+                 floats(S * K),
+                 array_new(n * D, sizeof(uint16_t)),
+                 array_new(n, sizeof(int32_t)),
+                 {0},
+                 {0}};
     fill_integers(p.z, n * D, 3, 1);
     fill_integers(p.W, S * K * D, 4, 2);
     fill_integers(p.b, S * K, 4, 3);
@@ -46,8 +56,8 @@ static void problem_free(problem *p) {
 }
 
 /* Rows from..from+n-1 in chunks of `chunk` members; scores of all members in nll, brier, correct [S,n] unless NULL. */
-static void run(lli_tally *t, ll_context *ctx, const lli_kernels *kernels, const problem *p, int64_t from, int64_t n, int64_t chunk, bool half, double *nll,
-                double *brier, int32_t *correct) {
+static void run(lli_tally *t, ll_context *ctx, const lli_kernels *kernels, const problem *p, int64_t from, int64_t n, int64_t chunk,
+                bool half, double *nll, double *brier, int32_t *correct) {
     CHECK_OK(ctx, lli_tally_init(ctx, t, n, p->D, p->K, chunk));
     lli_tally_clear(t, n);
     kernels->panels(t, half ? (const void *)p->half : p->z, half, from, p->drop16 ? 65536.0f / (float)(65536 - p->drop16) : 1);
@@ -77,8 +87,8 @@ static void run(lli_tally *t, ll_context *ctx, const lli_kernels *kernels, const
 
 static void near(double found, double expected, double tolerance, const char *what, const problem *p, int64_t i, int64_t k) {
     if (!(fabs(found - expected) <= tolerance))
-        fail_msg("n %d D %d K %d drop %u: %s of row %d class %d is %.9g, expected %.9g", (int)p->n, (int)p->D, (int)p->K, p->drop16, what, (int)i, (int)k, found,
-                 expected);
+        fail_msg("n %d D %d K %d drop %u: %s of row %d class %d is %.9g, expected %.9g", (int)p->n, (int)p->D, (int)p->K, p->drop16, what,
+                 (int)i, (int)k, found, expected);
 }
 
 static void check_rows(const lli_tally *found, const lli_tally *expected, const problem *p) {
@@ -106,15 +116,17 @@ static void check_rows(const lli_tally *found, const lli_tally *expected, const 
             }
             double rest = lli_tally_rest(expected, i, k);
             near(lli_tally_rest(found, i, k), rest, ulps * fmax(fabs(rest), r / LLI_TALLY_SCALE), "rest", p, i, k);
-            near(found->square[at], expected->square[at], ulps * (r * r * S + 4 * r * sqrt(expected->square[at] * S)) + 1e-13 * expected->square[at], "square", p, i, k);
+            near(found->square[at], expected->square[at],
+                 ulps * (r * r * S + 4 * r * sqrt(expected->square[at] * S)) + 1e-13 * expected->square[at], "square", p, i, k);
         }
     }
 }
 
 static void predict_equals_ref(void **state) {
     (void)state;
-    static const int64_t shapes[][3] = {{1, 1, 2},    {2, 3, 3},  {7, 8, 2},    {8, 9, 4},    {9, 20, 10},  {15, 31, 5},  {16, 32, 6},   {17, 33, 7},   {31, 64, 8},
-                                        {33, 65, 11}, {40, 7, 2}, {5, 128, 16}, {3, 129, 17}, {20, 255, 9}, {4, 256, 33}, {6, 257, 100}, {18, 600, 10}, {2, 10, 1000}};
+    static const int64_t shapes[][3] = {{1, 1, 2},    {2, 3, 3},    {7, 8, 2},    {8, 9, 4},     {9, 20, 10},   {15, 31, 5},
+                                        {16, 32, 6},  {17, 33, 7},  {31, 64, 8},  {33, 65, 11},  {40, 7, 2},    {5, 128, 16},
+                                        {3, 129, 17}, {20, 255, 9}, {4, 256, 33}, {6, 257, 100}, {18, 600, 10}, {2, 10, 1000}};
     static const uint32_t rates[] = {0, 0, 32768, 49152};
     ll_context *ctx = check_context(1);
     for (size_t s = 0; s < LLI_COUNT(shapes); s++)

@@ -127,7 +127,8 @@ static void every_way(int64_t n, int64_t K, int64_t D) {
 
 static void equals_the_plain_kernels(void **state) {
     (void)state;
-    static const int64_t ns[] = {1, 3, 8, 17, 33}, Ks[] = {2, 3, 5, 7, 10, 11, 16, 17}, Ds[] = {1, 3, 7, 8, 15, 20, 23, 31, 48, 63, 64, 65, 100};
+    static const int64_t ns[] = {1, 3, 8, 17, 33}, Ks[] = {2, 3, 5, 7, 10, 11, 16, 17},
+                         Ds[] = {1, 3, 7, 8, 15, 20, 23, 31, 48, 63, 64, 65, 100};
     for (size_t n = 0; n < LLI_COUNT(ns); n++)
         for (size_t k = 0; k < LLI_COUNT(Ks); k++)
             for (size_t d = 0; d < LLI_COUNT(Ds); d++)

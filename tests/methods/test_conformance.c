@@ -48,7 +48,8 @@ static const float *member(const ll_ensemble *e, int64_t s) {
 static bool same_member(const ll_ensemble *a, int64_t s, const ll_ensemble *b, int64_t t) {
     int64_t K = a->plan.K, D = a->plan.D;
     return memcmp(member(a, s), member(b, t), (size_t)(K * D) * sizeof(float)) == 0 &&
-           memcmp((const float *)ll_ensemble_bias_view(a).data + s * K, (const float *)ll_ensemble_bias_view(b).data + t * K, (size_t)K * sizeof(float)) == 0;
+           memcmp((const float *)ll_ensemble_bias_view(a).data + s * K, (const float *)ll_ensemble_bias_view(b).data + t * K,
+                  (size_t)K * sizeof(float)) == 0;
 }
 
 static bool same_ensemble(const ll_ensemble *a, const ll_ensemble *b) {
@@ -91,8 +92,10 @@ static void test_table(void **state) {
         assert_string_equal(ll_method_get(i).name, names[i]);
         assert_true(strlen(ll_method_get(i).summary) > 5);
     }
-    assert_true(ll_method_uses("sgld", "thin") && ll_method_uses("bootstrap", "epochs") && ll_method_uses("dropout", "dropout") && ll_method_uses("sgd", "lr"));
-    assert_false(ll_method_uses("bootstrap", "thin") || ll_method_uses("sgd", "epochs") || ll_method_uses("point", "lr") || ll_method_uses("sgd", "l"));
+    assert_true(ll_method_uses("sgld", "thin") && ll_method_uses("bootstrap", "epochs") && ll_method_uses("dropout", "dropout") &&
+                ll_method_uses("sgd", "lr"));
+    assert_false(ll_method_uses("bootstrap", "thin") || ll_method_uses("sgd", "epochs") || ll_method_uses("point", "lr") ||
+                 ll_method_uses("sgd", "l"));
     assert_false(ll_method_uses("nothing", "lr"));
     /* the defaults that make a bare --method work */
     assert_int_equal(ll_method_get(0).samples, 1);
@@ -432,7 +435,8 @@ static void test_refusals(void **state) {
         {"lr", AT(lr), true, NAN},               {"lr", AT(lr), true, INFINITY},           {"batch-size", AT(batch_size), false, 0},
         {"epochs", AT(epochs), false, -1},       {"dropout", AT(dropout), true, 0},        {"dropout", AT(dropout), true, 1},
         {"dropout", AT(dropout), true, NAN},     {"thin", AT(thin), false, -1},            {"burn-in", AT(burn_in), false, -1},
-        {"lr-t0", AT(lr_t0), true, -1},          {"lr-power", AT(lr_power), true, -1},     {"prior-precision", AT(prior_precision), true, -1},
+        {"lr-t0", AT(lr_t0), true, -1},          {"lr-power", AT(lr_power), true, -1},     {"prior-precision", AT(prior_precision), true,
+         -1},
 #undef AT
     };
     o = options_for("mcmc");

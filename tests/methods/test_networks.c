@@ -112,7 +112,8 @@ static ll_status try_fit(ll_ensemble **e, const scene *s) {
 }
 
 static ll_status try_write(const scene *s, ll_context *ctx, const char *path, bool resume) {
-    return s->network ? ll_fit_network_write(ctx, path, s->data, s->network, &s->o, resume) : ll_fit_write(ctx, path, s->data, NULL, &s->o, resume);
+    return s->network ? ll_fit_network_write(ctx, path, s->data, s->network, &s->o, resume)
+                      : ll_fit_write(ctx, path, s->data, NULL, &s->o, resume);
 }
 
 static ll_ensemble *fit(const scene *s) {
@@ -440,7 +441,8 @@ static void test_refusals(void **state) {
     ll_ensemble *e;
     ll_fit_options good = s.o;
     problem wide = problem_new(s.ctx, 40, D + 1, K), many = problem_new(s.ctx, 40, D, K + 2);
-    CHECK_FAILS(s.ctx, LL_ERR_DATA, "have 7 features and the network mlp:7,5 expects 6", ll_fit_network(&e, s.ctx, wide.data, s.network, &s.o));
+    CHECK_FAILS(s.ctx, LL_ERR_DATA, "have 7 features and the network mlp:7,5 expects 6",
+                ll_fit_network(&e, s.ctx, wide.data, s.network, &s.o));
     CHECK_FAILS(s.ctx, LL_ERR_DATA, "but the network has 3 classes (0 to 2)", ll_fit_network(&e, s.ctx, many.data, s.network, &s.o));
     s.o.layers = 2;
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--layers belongs to features", try_fit(&e, &s));

@@ -187,7 +187,8 @@ static void bad_input_is_refused(void **state) {
         std[i] = NAN; /* S = 1: does not exist */
     CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
     assert_true(isnan(e->selective[LL_CONFIDENCE_STD].aurc) && !isnan(e->selective[LL_CONFIDENCE_SR].aurc));
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "no confidence std; it needs at least two members", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_STD, 0.1));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "no confidence std; it needs at least two members",
+                ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_STD, 0.1));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "no confidence margin", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_MARGIN, 0.1));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "confidence number 7", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_COUNT, 0.1));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "risk is -0.1", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, -0.1));
@@ -232,7 +233,8 @@ static void bad_input_is_refused(void **state) {
     CHECK_FAILS(ctx, LL_ERR_USAGE, "struct_size", lli_evaluate(e, ctx, &points, NULL, &options, NULL));
 
     s.truth[2] = 2;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the true class is 2 in row 2; expected a class of 0..1", lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the true class is 2 in row 2; expected a class of 0..1",
+                lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
     s.truth[2] = 0;
     s.probs[7] = -1;
     CHECK_FAILS(ctx, LL_ERR_DATA, "row 3, class 1", lli_evaluate(e, ctx, &points, NULL, NULL, NULL));

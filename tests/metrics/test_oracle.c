@@ -212,7 +212,8 @@ static void for_each_case(void (*agree)(setting *)) {
     assert_true(json_array_size(at(root, "cases")) >= 6);
     json_array_foreach(at(root, "cases"), i, c) {
         sample points = case_points(c), out = case_out(c);
-        setting t = {.ctx = check_context(2), .e = e, .points = sample_view(&points), .out = sample_view(&out), .c = c, .expect = at(c, "expect")};
+        setting t = {
+            .ctx = check_context(2), .e = e, .points = sample_view(&points), .out = sample_view(&out), .c = c, .expect = at(c, "expect")};
         agree(&t);
         ll_context_free(t.ctx);
         sample_free(&points);

@@ -216,7 +216,9 @@ static void sort_is_exact(void **state) {
     for (int64_t n = 0; n <= N; n = n < 20 ? n + 1 : n * 3 + 1) {
         for (int64_t i = 0; i < n; i++) {
             double u = check_uniform(30 + n, 2 * i), v = check_uniform(30 + n, 2 * i + 1);
-            double key = u < 0.2 ? odd[(int)(v * (double)LLI_COUNT(odd))] : u < 0.5 ? floor(20 * v) - 10 : (v - 0.5) * exp2(600 * (u - 0.75));
+            double key = u < 0.2   ? odd[(int)(v * (double)LLI_COUNT(odd))]
+                         : u < 0.5 ? floor(20 * v) - 10
+                                   : (v - 0.5) * exp2(600 * (u - 0.75));
             theirs[i] = ours[i] = (lli_sort_item){key, i};
         }
         lli_sort_descending(ours, scratch, n);

@@ -10,7 +10,8 @@ static void gradients_match_differences(void **state) {
     static const struct {
         const char *text;
         int64_t D, K, n;
-    } cases[] = {{"mlp:7,5", 9, 3, 10}, {"mlp:40,33", 19, 4, 200}, {"mlp:20", 600, 10, 33}, {"head:1", 12, 5, 20}, {"head:2", 17, 3, 31}, {"head:3", 10, 2, 8}};
+    } cases[] = {{"mlp:7,5", 9, 3, 10}, {"mlp:40,33", 19, 4, 200}, {"mlp:20", 600, 10, 33},
+                 {"head:1", 12, 5, 20}, {"head:2", 17, 3, 31},     {"head:3", 10, 2, 8}};
     for (size_t c = 0; c < LLI_COUNT(cases); c++)
         for (int dropout = 0; dropout < 2; dropout++) {
             trial t = trial_new(cases[c].text, 1, 1, cases[c].D, cases[c].K, cases[c].n, 1);
@@ -78,8 +79,9 @@ static void step_equals_pytorch(void **state) {
     json_t *fixture = fixture_read("network"), *expected;
     size_t index;
     json_array_foreach(fixture_get(fixture, "cases"), index, expected) {
-        trial t = trial_new(json_string_value(fixture_get(expected, "net")), fixture_integer(expected, "height"), fixture_integer(expected, "width"),
-                            fixture_integer(expected, "channels"), fixture_integer(expected, "K"), fixture_integer(expected, "N"), 2);
+        trial t = trial_new(json_string_value(fixture_get(expected, "net")), fixture_integer(expected, "height"),
+                            fixture_integer(expected, "width"), fixture_integer(expected, "channels"), fixture_integer(expected, "K"),
+                            fixture_integer(expected, "N"), 2);
         check_case(fixture, expected, &t);
         trial_free(&t);
     }
@@ -197,7 +199,8 @@ static void masks_keep_their_rate(void **state) {
     enum { D = 50, N = 400 };
     trial t = trial_new("head:2", 1, 1, D, 3, N, 1);
     const lli_model *m = t.model;
-    float *tensors[4], *z = trial_array(&t, N * D, sizeof(float)), *work = trial_array(&t, m->ops->represent_floats(m, N, 1), sizeof(float));
+    float *tensors[4], *z = trial_array(&t, N * D, sizeof(float)),
+                       *work = trial_array(&t, m->ops->represent_floats(m, N, 1), sizeof(float));
     for (int i = 0; i < 4; i++)
         tensors[i] = trial_array(&t, m->tensor[i].count, sizeof(float));
     for (int64_t j = 0; j < D; j++)
@@ -239,7 +242,8 @@ static void places_of_an_mlp(void **state) {
     trial_free(&t);
 }
 
-static void negate(float *image, const float *raw, int64_t h, int64_t w, int64_t c, uint64_t seed, int64_t epoch, int64_t index, const void *options) {
+static void negate(float *image, const float *raw, int64_t h, int64_t w, int64_t c, uint64_t seed, int64_t epoch, int64_t index,
+                   const void *options) {
     assert_int_equal(h, 4);
     assert_int_equal(w, 5);
     assert_int_equal(c, 3);
@@ -336,9 +340,10 @@ static void tensors_have_names_and_shapes(void **state) {
 
 static void texts_that_tell_no_network(void **state) {
     (void)state;
-    static const char *const texts[] = {"",      "mlp",    "mlp:",   "mlp:0",          "mlp:5,", "mlp:,5",   "mlp:5,x",     "mlp:-3",         "mlp:99999999999",
-                                        "head:", "head:0", "head:9", "head:2,2",       "vgg",    "vgg16:",   "vgg16:0.25",  "vgg16:width=",   "vgg16:width=0",
-                                        "MLP:5", "mlp 5",  "head",   "vgg16:width=9",  "mlp:1.5", "vgg16:w", "vgg16:width=0.2.5"};
+    static const char *const texts[] = {
+        "",      "mlp",    "mlp:",   "mlp:0",         "mlp:5,",  "mlp:,5",  "mlp:5,x",          "mlp:-3",       "mlp:99999999999",
+        "head:", "head:0", "head:9", "head:2,2",      "vgg",     "vgg16:",  "vgg16:0.25",       "vgg16:width=", "vgg16:width=0",
+        "MLP:5", "mlp 5",  "head",   "vgg16:width=9", "mlp:1.5", "vgg16:w", "vgg16:width=0.2.5"};
     ll_context *ctx = check_context(1);
     for (size_t i = 0; i < LLI_COUNT(texts); i++) {
         lli_network *net;

@@ -116,7 +116,8 @@ static void take_gradient(void *arg, const lli_part *part, int64_t first, int64_
 
 static void alone_new(alone *a, const char *kind, lli_extent in, int64_t units, bool gated, int64_t n, int threads) {
     static const lli_step step;
-    *a = (alone){.t = {.ctx = check_context(threads)}, .layer = {.kind = lli_layer_kind_of(kind), .in = in, .units = units, .gated = gated}, .n = n};
+    *a = (alone){
+        .t = {.ctx = check_context(threads)}, .layer = {.kind = lli_layer_kind_of(kind), .in = in, .units = units, .gated = gated}, .n = n};
     CHECK_OK(a->t.ctx, a->layer.kind->plan(a->t.ctx, &a->layer));
     for (int p = 0; p < a->layer.parts; p++) {
         a->layer.part[p].first = a->floats;
@@ -180,8 +181,8 @@ static void gradients_match_differences(void **state) {
         const char *kind;
         lli_extent in;
         int64_t units;
-    } cases[] = {{"conv", {5, 6, 3}, 8}, {"conv", {2, 2, 24}, 20}, {"conv", {11, 9, 8}, 3}, {"batchnorm", {3, 4, 5}, 0}, {"batchnorm", {1, 1, 17}, 0},
-                 {"maxpool", {4, 6, 9}, 0}, {"maxpool", {5, 3, 8}, 0}};
+    } cases[] = {{"conv", {5, 6, 3}, 8},       {"conv", {2, 2, 24}, 20},  {"conv", {11, 9, 8}, 3},  {"batchnorm", {3, 4, 5}, 0},
+                 {"batchnorm", {1, 1, 17}, 0}, {"maxpool", {4, 6, 9}, 0}, {"maxpool", {5, 3, 8}, 0}};
     for (size_t c = 0; c < LLI_COUNT(cases); c++) {
         alone a;
         alone_new(&a, cases[c].kind, cases[c].in, cases[c].units, false, 13, 2);

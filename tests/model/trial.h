@@ -96,7 +96,8 @@ static inline void trial_differences(trial *t, int directions, double tolerance)
             }
             double difference = (nll[1] - nll[0]) / (2 * h), scale = sqrt(size);
             if (!(fabs(difference - along) <= tolerance * (fabs(along) + 0.05 * scale)))
-                fail_msg("%s: part %d, direction %d: gradient %.9g, difference %.9g", lli_network_text(t->net), p, d, along / scale, difference / scale);
+                fail_msg("%s: part %d, direction %d: gradient %.9g, difference %.9g", lli_network_text(t->net), p, d, along / scale,
+                         difference / scale);
             lli_memory_free(v);
         }
     memcpy(t->theta, theta, (size_t)floats * sizeof *theta);

@@ -50,7 +50,8 @@ static void test_real_head(void **state) {
     CHECK_NEAR(point->brier, 0.1107, 5e-5);
     const ll_threshold *cut = &rows[0].threshold[LL_CONFIDENCE_SR];
     assert_true(cut->found && cut->risk <= 0.01 && cut->coverage > 0.5);
-    for (size_t i = 1; i < ll_method_count() && rows[i].method; i++) { /* a few samples around theta* stay near it; half the features costs some */
+    for (size_t i = 1; i < ll_method_count() && rows[i].method;
+         i++) { /* a few samples around theta* stay near it; half the features costs some */
         CHECK_NEAR(rows[i].evaluation.accuracy, 0.9339, 0.02);
         assert_true(rows[i].evaluation.selective[LL_CONFIDENCE_SR].aurc < (strcmp(rows[i].method, "dropout") == 0 ? 0.025 : 0.0085));
     }
@@ -149,8 +150,10 @@ static void test_refusals(void **state) {
     CHECK_OK(ctx, ll_dataset_new(&bare, ctx, ll_array_view(p.z, LL_DTYPE_F32, 2, (int64_t[]){60, 4}), NULL, 0));
     ll_compare_row *rows = problem_room((int64_t)ll_method_count(), sizeof *rows);
     CHECK_FAILS(ctx, LL_ERR_DATA, "the test rows have no labels", ll_compare(rows, ctx, p.data, bare, NULL, NULL));
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the test features have 5 columns and the training features 4", ll_compare(rows, ctx, p.data, wide.data, NULL, NULL));
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the largest test label is 4, but there are 3 classes", ll_compare(rows, ctx, p.data, many.data, NULL, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the test features have 5 columns and the training features 4",
+                ll_compare(rows, ctx, p.data, wide.data, NULL, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the largest test label is 4, but there are 3 classes",
+                ll_compare(rows, ctx, p.data, many.data, NULL, NULL));
     CHECK_FAILS(ctx, LL_ERR_DATA, "no labels to learn from", ll_compare(rows, ctx, bare, p.data, NULL, NULL));
     ll_compare_options o = ll_compare_options_default();
     o.risk = 1.5;

@@ -80,7 +80,8 @@ static void test_square(void **state) {
     static const float W[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     ll_array weight = ll_array_view(W, LL_DTYPE_F32, 2, (int64_t[]){3, 3});
     ll_head *head;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "say which with --head-layout kd or --head-layout dk", ll_head_new(&head, ctx, weight, NULL, 3, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "say which with --head-layout kd or --head-layout dk",
+                ll_head_new(&head, ctx, weight, NULL, 3, LL_HEAD_LAYOUT_AUTO));
     assert_null(head);
     CHECK_OK(ctx, ll_head_new(&head, ctx, weight, NULL, 3, LL_HEAD_LAYOUT_KD));
     CHECK_NEAR((double)((const float *)ll_head_weight_view(head).data)[1], 2, 0);
@@ -97,19 +98,26 @@ static void test_refusals(void **state) {
     ll_context *ctx = check_context(1);
     ll_head *head;
     ll_array flat = ll_array_view(kd, LL_DTYPE_F32, 1, (int64_t[]){K * D}), one = ll_array_view(kd, LL_DTYPE_F32, 2, (int64_t[]){1, D});
-    ll_array long_bias = ll_array_view(kd, LL_DTYPE_F32, 1, (int64_t[]){K + 1}), no_axis = ll_array_view(kd, LL_DTYPE_F32, 0, NULL), b = bias_view();
-    CHECK_FAILS(ctx, LL_ERR_DATA, "[15] f32; expected two axes, [K,D] or [D,K]", ll_head_new(&head, ctx, flat, NULL, D, LL_HEAD_LAYOUT_AUTO));
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's weight is [3,5] f32 and the features have 7 columns", ll_head_new(&head, ctx, weight_kd(), NULL, 7, LL_HEAD_LAYOUT_AUTO));
+    ll_array long_bias = ll_array_view(kd, LL_DTYPE_F32, 1, (int64_t[]){K + 1}), no_axis = ll_array_view(kd, LL_DTYPE_F32, 0, NULL),
+             b = bias_view();
+    CHECK_FAILS(ctx, LL_ERR_DATA, "[15] f32; expected two axes, [K,D] or [D,K]",
+                ll_head_new(&head, ctx, flat, NULL, D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's weight is [3,5] f32 and the features have 7 columns",
+                ll_head_new(&head, ctx, weight_kd(), NULL, 7, LL_HEAD_LAYOUT_AUTO));
     CHECK_FAILS(ctx, LL_ERR_DATA, "which is 1 class; at least two", ll_head_new(&head, ctx, one, NULL, D, LL_HEAD_LAYOUT_AUTO));
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's bias is [4] f32; expected [3]", ll_head_new(&head, ctx, weight_kd(), &long_bias, D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's bias is [4] f32; expected [3]",
+                ll_head_new(&head, ctx, weight_kd(), &long_bias, D, LL_HEAD_LAYOUT_AUTO));
     CHECK_FAILS(ctx, LL_ERR_DATA, "the head's bias is", ll_head_new(&head, ctx, weight_kd(), &no_axis, D, LL_HEAD_LAYOUT_AUTO));
     kd[7] = NAN;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's weight of class 1, feature 2 is not finite", ll_head_new(&head, ctx, weight_kd(), &b, D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's weight of class 1, feature 2 is not finite",
+                ll_head_new(&head, ctx, weight_kd(), &b, D, LL_HEAD_LAYOUT_AUTO));
     dk[2 * K + 1] = INFINITY;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's weight of class 1, feature 2 is not finite", ll_head_new(&head, ctx, weight_dk(), &b, D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's weight of class 1, feature 2 is not finite",
+                ll_head_new(&head, ctx, weight_dk(), &b, D, LL_HEAD_LAYOUT_AUTO));
     fill();
     bias[2] = -INFINITY;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's bias of class 2 is not finite", ll_head_new(&head, ctx, weight_kd(), &b, D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the head's bias of class 2 is not finite",
+                ll_head_new(&head, ctx, weight_kd(), &b, D, LL_HEAD_LAYOUT_AUTO));
     assert_null(head);
     ll_context_free(ctx);
 }
@@ -130,7 +138,8 @@ static void test_names(void **state) {
     ll_context *ctx = check_context(1);
     for (size_t f = 0; f < LLI_COUNT(files); f++)
         for (size_t i = 0; i < LLI_COUNT(pairs); i++) {
-            ll_named_array arrays[] = {{"other", weight_dk()}, {pairs[i][1], bias_view()}, {pairs[i][0], i % 2 ? weight_dk() : weight_kd()}};
+            ll_named_array arrays[] = {
+                {"other", weight_dk()}, {pairs[i][1], bias_view()}, {pairs[i][0], i % 2 ? weight_dk() : weight_kd()}};
             CHECK_OK(ctx, ll_bundle_write(ctx, folder_path(files[f]), arrays, 3, NULL, 0));
             ll_head *head;
             CHECK_OK(ctx, ll_head_read(&head, ctx, folder_path(files[f]), NULL, D, LL_HEAD_LAYOUT_AUTO));
@@ -162,7 +171,8 @@ static void test_prefix(void **state) {
     snprintf(where, sizeof where, "%s:model.fc.weight", folder_path("net.safetensors"));
     CHECK_OK(ctx, ll_head_read(&head, ctx, where, NULL, D, LL_HEAD_LAYOUT_AUTO));
     check_head(head, true);
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "choose one with", ll_head_read(&head, ctx, folder_path("net.safetensors"), NULL, D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "choose one with",
+                ll_head_read(&head, ctx, folder_path("net.safetensors"), NULL, D, LL_HEAD_LAYOUT_AUTO));
     snprintf(where, sizeof where, "%s:model.fc.wieght", folder_path("net.safetensors"));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "model.fc.wieght", ll_head_read(&head, ctx, where, NULL, D, LL_HEAD_LAYOUT_AUTO));
     assert_null(head);
@@ -185,7 +195,8 @@ static void test_separate(void **state) {
     check_head(head, true);
     CHECK_OK(ctx, ll_head_read(&head, ctx, folder_path("W.npy"), NULL, D, LL_HEAD_LAYOUT_AUTO));
     check_head(head, false);
-    CHECK_FAILS(ctx, LL_ERR_READ, "none.npy", ll_head_read(&head, ctx, folder_path("W.npy"), folder_path("none.npy"), D, LL_HEAD_LAYOUT_AUTO));
+    CHECK_FAILS(ctx, LL_ERR_READ, "none.npy",
+                ll_head_read(&head, ctx, folder_path("W.npy"), folder_path("none.npy"), D, LL_HEAD_LAYOUT_AUTO));
     CHECK_FAILS(ctx, LL_ERR_READ, "none.npy", ll_head_read(&head, ctx, folder_path("none.npy"), NULL, D, LL_HEAD_LAYOUT_AUTO));
     CHECK_FAILS(ctx, LL_ERR_DATA, "bias", ll_head_read(&head, ctx, folder_path("W.npy"), folder_path("W.npy"), D, LL_HEAD_LAYOUT_AUTO));
     for (int64_t n = 1;; n++) {

@@ -53,7 +53,8 @@ static void test_idx_folder(void **state) {
     ll_images *images = read_images(ctx, folder_name, "all", NULL);
     const ll_dataset *train = ll_images_dataset(images, LL_IMAGES_TRAIN), *test = ll_images_dataset(images, LL_IMAGES_TEST);
     assert_null(ll_images_dataset(images, LL_IMAGES_OUT));
-    assert_true(ll_dataset_rows(train) == 30 && ll_dataset_rows(test) == 12 && ll_dataset_features(train) == 20 && ll_dataset_classes(test) == 6);
+    assert_true(ll_dataset_rows(train) == 30 && ll_dataset_rows(test) == 12 && ll_dataset_features(train) == 20 &&
+                ll_dataset_classes(test) == 6);
     assert_true(train->rows.bytes && train->rows.height == 4 && train->rows.width == 5 && train->rows.channels == 1);
     assert_true(train->rows.shift == 0 && train->rows.scale == (float)(1.0 / 255));
     for (int i = 0; i < 12 * 20; i++)
@@ -132,7 +133,8 @@ static void test_cifar_folder(void **state) {
     write_cifar("test.bin", 100, 9, 2);
     ll_images *images = read_images(ctx, folder_name, "first:50", NULL);
     const ll_dataset *train = ll_images_dataset(images, LL_IMAGES_TRAIN);
-    assert_true(ll_dataset_rows(train) == 100 && ll_dataset_classes(train) == 50 && ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_OUT)) == 50);
+    assert_true(ll_dataset_rows(train) == 100 && ll_dataset_classes(train) == 50 &&
+                ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_OUT)) == 50);
     double sum = 0, square = 0, count = 200 * 3072;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < 200; i++)
@@ -156,7 +158,8 @@ static void test_cifar_folder(void **state) {
     write_cifar("some.bin", 40, 1, 2);
     CHECK_OK(ctx, ll_images_read(&images, ctx, folder_path("some.bin"), &options));
     const ll_dataset *test = ll_images_dataset(images, LL_IMAGES_TEST);
-    assert_true(!ll_images_dataset(images, LL_IMAGES_TRAIN) && ll_dataset_rows(test) == 3 && ll_dataset_classes(test) == 5 && test->rows.shift == 120);
+    assert_true(!ll_images_dataset(images, LL_IMAGES_TRAIN) && ll_dataset_rows(test) == 3 && ll_dataset_classes(test) == 5 &&
+                test->rows.shift == 120);
     ll_images_free(images);
     CHECK_FAILS(ctx, LL_ERR_DATA, "has no training images", ll_images_read(&images, ctx, folder_path("some.bin"), NULL));
     folder_write("train.bin", "short", 5);
@@ -168,7 +171,8 @@ static void test_cifar10_folder(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
     folder_clear();
-    const char *names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
+    const char *names[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                           "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
     for (int i = 0; i < 6; i++)
         write_cifar(names[i], 10 + i, 30 * i, 1);
     ll_images *images = read_images(ctx, folder_name, "all", NULL);
@@ -198,7 +202,8 @@ static void test_files(void **state) {
                                {"y_test", ll_array_view(y + 20, LL_DTYPE_I64, 1, ten)}};
     CHECK_OK(ctx, ll_bundle_write(ctx, folder_path("four.npz"), arrays, 4, NULL, 0));
     ll_images *images = read_images(ctx, folder_path("four.npz"), "all", NULL);
-    assert_true(ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_TRAIN)) == 20 && ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_TEST)) == 10);
+    assert_true(ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_TRAIN)) == 20 &&
+                ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_TEST)) == 10);
     ll_images_free(images);
     char where[4096];
     snprintf(where, sizeof where, "%s:x_test", folder_path("four.npz"));
@@ -237,7 +242,8 @@ static void test_out_data(void **state) {
     static const uint8_t small[2 * 3 * 5];
     ll_named_array array = {"array", ll_array_view(small, LL_DTYPE_U8, 3, (const int64_t[]){2, 3, 5})};
     CHECK_OK(ctx, ll_bundle_write(ctx, options.out_data, &array, 1, NULL, 0));
-    CHECK_FAILS(ctx, LL_ERR_DATA, "small.npy: the images are 3 x 5 x 1 (height, width, channels) but", ll_images_read(&images, ctx, folder_name, &options));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "small.npy: the images are 3 x 5 x 1 (height, width, channels) but",
+                ll_images_read(&images, ctx, folder_name, &options));
     ll_context_free(ctx);
 }
 
@@ -253,7 +259,8 @@ static void test_missing(void **state) {
     CHECK_FAILS(ctx, LL_ERR_READ, "put train.bin and test.bin", ll_images_read(&images, ctx, "cifar100", NULL));
     CHECK_FAILS(ctx, LL_ERR_READ, "holds no images that are known", ll_images_read(&images, ctx, folder_name, NULL));
     assert_int_equal(mkdir(folder_path("mnist"), 0755), 0);
-    CHECK_FAILS(ctx, LL_ERR_READ, "mnist: has no train-images-idx3-ubyte; tools/get-data mnist fetches it", ll_images_read(&images, ctx, "mnist", NULL));
+    CHECK_FAILS(ctx, LL_ERR_READ, "mnist: has no train-images-idx3-ubyte; tools/get-data mnist fetches it",
+                ll_images_read(&images, ctx, "mnist", NULL));
     folder_write("mnist/train-images-idx3-ubyte.gz", "garbage, not gzip", 17);
     folder_write("mnist/train-labels-idx1-ubyte", "garbage", 7);
     CHECK_FAILS(ctx, LL_ERR_FORMAT, "train-images-idx3-ubyte.gz", ll_images_read(&images, ctx, "mnist", NULL));
@@ -301,7 +308,8 @@ static void test_fashion(void **state) {
     ll_images *images = read_images(ctx, "fashion", "last:5", NULL);
     const ll_dataset *train = ll_images_dataset(images, LL_IMAGES_TRAIN);
     assert_true(ll_dataset_rows(train) == 30000 && ll_dataset_features(train) == 784 && ll_dataset_classes(train) == 5);
-    assert_true(ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_TEST)) == 5000 && ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_OUT)) == 5000);
+    assert_true(ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_TEST)) == 5000 &&
+                ll_dataset_rows(ll_images_dataset(images, LL_IMAGES_OUT)) == 5000);
     ll_images_free(images);
     unsetenv("LASTLAYER_DATA");
     ll_context_free(ctx);
@@ -309,9 +317,9 @@ static void test_fashion(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idx_folder), cmocka_unit_test(test_subsets),  cmocka_unit_test(test_cifar_folder),    cmocka_unit_test(test_cifar10_folder),
-        cmocka_unit_test(test_files),      cmocka_unit_test(test_out_data), cmocka_unit_test(test_missing),         cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_fashion),
+        cmocka_unit_test(test_idx_folder),     cmocka_unit_test(test_subsets),         cmocka_unit_test(test_cifar_folder),
+        cmocka_unit_test(test_cifar10_folder), cmocka_unit_test(test_files),           cmocka_unit_test(test_out_data),
+        cmocka_unit_test(test_missing),        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_fashion),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -14,11 +14,13 @@ static double value(const char *dataset, const char *task, const char *scope, co
 }
 
 /* Printed with few digits: 3 per cent of a ratio, half a unit of the last place of a minimum. */
-static int check_rows(const char *dataset, const char *task, const char *scope, const char *kind, double reference, bool least, bool shows_hq) {
+static int check_rows(const char *dataset, const char *task, const char *scope, const char *kind, double reference, bool least,
+                      bool shows_hq) {
     int rows = 0;
     for (size_t m = 0; m < LLI_COUNT(methods); m++) {
         double sr = value(dataset, task, scope, methods[m], kind, "sr"), std = value(dataset, task, scope, methods[m], kind, "std"),
-               hq = value(dataset, task, scope, methods[m], kind, "hq"), best = value(dataset, task, scope, methods[m], least ? "min" : "max", kind),
+               hq = value(dataset, task, scope, methods[m], kind, "hq"),
+               best = value(dataset, task, scope, methods[m], least ? "min" : "max", kind),
                ratio = value(dataset, task, scope, methods[m], "ratio", kind);
         if (isnan(sr))
             continue;
@@ -36,7 +38,8 @@ static int check_rows(const char *dataset, const char *task, const char *scope, 
 
 static void test_tables(void **state) {
     (void)state;
-    static const char *const sets[] = {"mnist", "cifar10", "cifar100"}, *const scopes[] = {"last", "full"}, *const kinds[] = {"auroc", "aupr_in", "aupr_out"};
+    static const char *const sets[] = {"mnist", "cifar10", "cifar100"}, *const scopes[] = {"last", "full"},
+                             *const kinds[] = {"auroc", "aupr_in", "aupr_out"};
     for (size_t d = 0; d < 3; d++) {
         double reference = lli_paper_value(sets[d], "selective", "last", "point", "aurc_sr");
         for (size_t s = 0; s < 2; s++) {
@@ -71,7 +74,8 @@ static void test_numbers(void **state) {
     static const char *const sets[] = {"cifar10", "cifar100"};
     for (int d = 0; d < 2; d++)
         for (int m = 0; m < 4; m++) {
-            double last = lli_paper_value(sets[d], "selective", "last", methods[m], "min_aurc"), full = lli_paper_value(sets[d], "selective", "full", methods[m], "min_aurc");
+            double last = lli_paper_value(sets[d], "selective", "last", methods[m], "min_aurc"),
+                   full = lli_paper_value(sets[d], "selective", "full", methods[m], "min_aurc");
             CHECK_NEAR(100 * (full / last - 1), lli_paper_value(sets[d], "selective", "last", methods[m], "percent_better_than_full"), 1.1);
         }
 }

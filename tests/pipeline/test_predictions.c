@@ -28,7 +28,8 @@ static void to_probs(double *out, const double *logits, int64_t rows) {
 }
 
 static ll_array view(const double *data, int64_t members) {
-    return members ? ll_array_view(data, LL_DTYPE_F64, 3, (int64_t[]){members, N, K}) : ll_array_view(data, LL_DTYPE_F64, 2, (int64_t[]){N, K});
+    return members ? ll_array_view(data, LL_DTYPE_F64, 3, (int64_t[]){members, N, K})
+                   : ll_array_view(data, LL_DTYPE_F64, 2, (int64_t[]){N, K});
 }
 
 /* Logits and their probabilities are one and the same set of predictions; a plain loop says which. */
@@ -94,7 +95,8 @@ static void test_refusals(void **state) {
     ll_predictions *p;
     int64_t y[N] = {0}, rows = N;
     ll_array labels = ll_array_view(y, LL_DTYPE_I64, 1, &rows), flat = ll_array_view(probs, LL_DTYPE_F64, 1, (int64_t[]){N * K});
-    ll_array integers = ll_array_view(y, LL_DTYPE_I64, 2, (int64_t[]){2, 3}), narrow = ll_array_view(probs, LL_DTYPE_F64, 2, (int64_t[]){N, 1});
+    ll_array integers = ll_array_view(y, LL_DTYPE_I64, 2, (int64_t[]){2, 3}),
+             narrow = ll_array_view(probs, LL_DTYPE_F64, 2, (int64_t[]){N, 1});
     ll_array empty = ll_array_view(probs, LL_DTYPE_F64, 2, (int64_t[]){0, K});
     CHECK_FAILS(ctx, LL_ERR_DATA, "use --logits", ll_predictions_new(&p, ctx, view(logits, S), false, NULL));
     assert_null(p);
@@ -170,7 +172,8 @@ static void scene_init(scene *s, const char *method) {
                     *at += (double)W[(m * 3 + k) * 5 + j] * (double)s->p.z[i * 5 + j];
             }
     ll_array labels = ll_array_view(s->p.y, LL_DTYPE_I64, 1, &s->p.N);
-    CHECK_OK(s->ctx, ll_predictions_new(&s->expected, s->ctx, ll_array_view(logits, LL_DTYPE_F64, 3, (int64_t[]){members, 400, 3}), true, &labels));
+    CHECK_OK(s->ctx,
+             ll_predictions_new(&s->expected, s->ctx, ll_array_view(logits, LL_DTYPE_F64, 3, (int64_t[]){members, 400, 3}), true, &labels));
     free(logits);
 }
 
@@ -193,9 +196,9 @@ static void check_types(const ll_bundle *f, int64_t members) {
         const char *name;
         ll_dtype dtype;
         int rank;
-    } arrays[] = {{"probs", LL_DTYPE_F32, 2}, {"label", LL_DTYPE_I32, 1}, {"vote", LL_DTYPE_I32, 1}, {"truth", LL_DTYPE_I32, 1}, {"sr", LL_DTYPE_F64, 1},
-                  {"entropy", LL_DTYPE_F64, 1}, {"margin", LL_DTYPE_F64, 1}, {"running", LL_DTYPE_F64, 2}, {"std", LL_DTYPE_F64, 1}, {"hq", LL_DTYPE_F64, 1},
-                  {"maxmin", LL_DTYPE_F64, 1}, {"mi", LL_DTYPE_F64, 1}};
+    } arrays[] = {{"probs", LL_DTYPE_F32, 2}, {"label", LL_DTYPE_I32, 1},   {"vote", LL_DTYPE_I32, 1},   {"truth", LL_DTYPE_I32, 1},
+                  {"sr", LL_DTYPE_F64, 1},    {"entropy", LL_DTYPE_F64, 1}, {"margin", LL_DTYPE_F64, 1}, {"running", LL_DTYPE_F64, 2},
+                  {"std", LL_DTYPE_F64, 1},   {"hq", LL_DTYPE_F64, 1},      {"maxmin", LL_DTYPE_F64, 1}, {"mi", LL_DTYPE_F64, 1}};
     for (size_t i = 0; i < (members > 1 ? 12 : 8); i++) {
         ll_array a = array_of(f, arrays[i].name);
         assert_int_equal(a.dtype, arrays[i].dtype);
@@ -271,7 +274,8 @@ static void test_options(void **state) {
     ll_bundle *f;
     CHECK_OK(s.ctx, ll_bundle_read(&f, s.ctx, folder_path("o.npz")));
     assert_int_equal(ll_bundle_find(f, "probs"), -1);
-    ll_array abstain = array_of(f, "abstain"), pmax = array_of(f, "member_pmax"), label = array_of(f, "member_label"), sr = array_of(f, "sr");
+    ll_array abstain = array_of(f, "abstain"), pmax = array_of(f, "member_pmax"), label = array_of(f, "member_label"),
+             sr = array_of(f, "sr");
     assert_int_equal(abstain.dtype, LL_DTYPE_BOOL);
     for (int64_t i = 0; i < 400; i++)
         assert_int_equal(((const uint8_t *)abstain.data)[i], ((const double *)sr.data)[i] < 0.6);
@@ -306,10 +310,12 @@ static void test_options(void **state) {
     static const char *const bad[] = {"x", "", "1,", "5:5", "7:3", "-1", "1;2", "1:2:3"};
     for (size_t i = 0; i < LLI_COUNT(bad); i++) {
         o.members = bad[i];
-        CHECK_FAILS(s.ctx, LL_ERR_USAGE, "expected rows like 0,5,10:20", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
+        CHECK_FAILS(s.ctx, LL_ERR_USAGE, "expected rows like 0,5,10:20",
+                    ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     }
     o.members = "399,400";
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "asks for row 400; there are 400 rows, 0 to 399", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "asks for row 400; there are 400 rows, 0 to 399",
+                ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     o.members = "99999999999999999999";
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--members", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     o.members = "1";
@@ -331,11 +337,13 @@ static void test_mismatch(void **state) {
     problem wide = problem_new(s.ctx, 30, 6, 3), many = problem_new(s.ctx, 30, 5, 7);
     CHECK_FAILS(s.ctx, LL_ERR_DATA, "the features have 6 columns but the ensemble was fitted on 5",
                 ll_predict_write(s.ctx, folder_path("x.npz"), s.e, wide.data, NULL));
-    CHECK_FAILS(s.ctx, LL_ERR_DATA, "but the ensemble has 3 classes (0 to 2)", ll_predict_write(s.ctx, folder_path("x.npz"), s.e, many.data, NULL));
+    CHECK_FAILS(s.ctx, LL_ERR_DATA, "but the ensemble has 3 classes (0 to 2)",
+                ll_predict_write(s.ctx, folder_path("x.npz"), s.e, many.data, NULL));
     ll_predict_options o = ll_predict_options_default();
     o.threshold = -0.1;
     o.by = "std";
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--by std needs at least two members", ll_predict_write(s.ctx, folder_path("x.npz"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--by std needs at least two members",
+                ll_predict_write(s.ctx, folder_path("x.npz"), s.e, s.p.data, &o));
     assert_false(folder_has("x.npz"));
     problem_free(&wide);
     problem_free(&many);
@@ -386,8 +394,8 @@ static void test_provenance(void **state) {
     CHECK_OK(s.ctx, ll_ensemble_write(s.ctx, folder_path("e.safetensors"), s.e));
     ll_bundle *f;
     CHECK_OK(s.ctx, ll_bundle_read(&f, s.ctx, folder_path("e.safetensors")));
-    static const char *const wanted[] = {"version", "method", "samples", "lr", "batch-size", "prior-precision", "seed", "isa", "features_sha256",
-                                         "labels_sha256", "init", "head_sha256"};
+    static const char *const wanted[] = {"version", "method",          "samples",       "lr",   "batch-size", "prior-precision", "seed",
+                                         "isa",     "features_sha256", "labels_sha256", "init", "head_sha256"};
     for (size_t i = 0; i < LLI_COUNT(wanted); i++)
         if (!lli_bundle_meta(f, wanted[i]))
             fail_msg("the record has no %s", wanted[i]);
@@ -411,8 +419,9 @@ static void test_provenance(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_probs_and_logits), cmocka_unit_test(test_refusals), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_mismatch),         cmocka_unit_test(test_read),     cmocka_unit_test(test_provenance),
+        cmocka_unit_test(test_probs_and_logits), cmocka_unit_test(test_refusals), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_options),          cmocka_unit_test(test_mismatch), cmocka_unit_test(test_read),
+        cmocka_unit_test(test_provenance),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

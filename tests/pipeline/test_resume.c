@@ -113,8 +113,8 @@ static void check_whole(const scene *s) {
     unlink(folder_path("run"));
 }
 
-/* Cut after every single step, then resumed. With two workers a report may be skipped, since the other worker made one at the same time, or come
- * when the other is in the last step: then nothing hears the wish in time, and the run ends whole. */
+/* Cut after every single step, then resumed. With two workers a report may be skipped, since the other worker made one at the same time, or
+ * come when the other is in the last step: then nothing hears the wish in time, and the run ends whole. */
 static void test_every_step(void **state) {
     (void)state;
     for (size_t m = 0; m < LLI_COUNT(subjects); m++)
@@ -258,7 +258,8 @@ static void test_refused(void **state) {
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "other options, other data", ll_fit_write(s.ctx, folder_path("run"), moved, s.p.head, &s.o, true));
     ll_dataset_free(moved);
     s.p.z[0] = kept; /* - 1 would not give back the last bits */
-    CHECK_FAILS(s.ctx, LL_ERR_WRITE, "run.partial holds an unfinished run", ll_fit_write(s.ctx, folder_path("run"), s.p.data, s.p.head, &s.o, false));
+    CHECK_FAILS(s.ctx, LL_ERR_WRITE, "run.partial holds an unfinished run",
+                ll_fit_write(s.ctx, folder_path("run"), s.p.data, s.p.head, &s.o, false));
     folder_check_same("run.partial", &partial);
     assert_false(folder_has("run"));
     CHECK_OK(s.ctx, ll_fit_write(s.ctx, folder_path("run"), s.p.data, s.p.head, &s.o, true));

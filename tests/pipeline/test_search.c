@@ -102,8 +102,8 @@ static void test_choice(void **state) {
     CHECK_FAILS(ctx, LL_ERR_USAGE, "expected aurc", lli_selection_parse(&auroc, ctx, "honest", "loss"));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "expected honest", lli_selection_parse(&auroc, ctx, "kind", "aurc"));
     CHECK_OK(ctx, lli_selection_parse(&auroc, ctx, "paper", "auroc"));
-    ll_trial t[] = {trial_of("a", 3, 1, .5), trial_of("a", 2, 9, .9), trial_of("b", 2, 2, .7), trial_of("b", 1, 3, .6), trial_of("b", NAN, NAN, NAN),
-                    trial_of("c", 0, 0, 1)};
+    ll_trial t[] = {trial_of("a", 3, 1, .5), trial_of("a", 2, 9, .9),      trial_of("b", 2, 2, .7),
+                    trial_of("b", 1, 3, .6), trial_of("b", NAN, NAN, NAN), trial_of("c", 0, 0, 1)};
     t[5].diverged = true;
     t[2].score[LL_SPLIT_VAL].aurc[LL_CONFIDENCE_STD] = 0.5; /* the least of sr and std decides */
     t[0].score[LL_SPLIT_VAL].aurc[LL_CONFIDENCE_HQ] = 0.1;  /* hq only in the rule of the figures */

@@ -185,10 +185,13 @@ static void test_refused(void **state) {
     CHECK_OK(s.ctx, ll_train(&network, s.ctx, s.p.data, &s.o));
     problem other = problem_new(s.ctx, 40, 8, 3), more = problem_new(s.ctx, 40, 9, 4);
     ll_network_score score;
-    CHECK_FAILS(s.ctx, LL_ERR_DATA, "8 features and the network mlp:7,5 expects 9", ll_network_evaluate(&score, s.ctx, network, other.data));
+    CHECK_FAILS(s.ctx, LL_ERR_DATA, "8 features and the network mlp:7,5 expects 9",
+                ll_network_evaluate(&score, s.ctx, network, other.data));
     CHECK_FAILS(s.ctx, LL_ERR_DATA, "but the network has 3 classes", ll_network_evaluate(&score, s.ctx, network, more.data));
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "nothing to encode", ll_encode_write(s.ctx, folder_path("f.npz"), network, &(ll_encode_data){0}, NULL));
-    CHECK_FAILS(s.ctx, LL_ERR_DATA, "the test rows have 8 features", ll_encode_write(s.ctx, folder_path("f.npz"), network, &(ll_encode_data){.test = other.data}, NULL));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "nothing to encode",
+                ll_encode_write(s.ctx, folder_path("f.npz"), network, &(ll_encode_data){0}, NULL));
+    CHECK_FAILS(s.ctx, LL_ERR_DATA, "the test rows have 8 features",
+                ll_encode_write(s.ctx, folder_path("f.npz"), network, &(ll_encode_data){.test = other.data}, NULL));
     problem_free(&other);
     problem_free(&more);
     ll_network_free(network);

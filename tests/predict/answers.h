@@ -24,7 +24,8 @@ static inline ll_prediction answers_new(int64_t n, int64_t K, int64_t S, const i
 }
 
 static inline void answers_free(ll_prediction *a) {
-    void *blocks[] = {a->label, a->vote, a->sr_tail, a->probs, a->member_pmax, a->member_label, a->running_nll, a->running_brier, a->running_correct};
+    void *blocks[] = {a->label,        a->vote,        a->sr_tail,       a->probs,          a->member_pmax,
+                      a->member_label, a->running_nll, a->running_brier, a->running_correct};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         free(blocks[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
@@ -47,7 +48,8 @@ static inline ll_prediction answers_from(const ll_prediction *a, int64_t at, int
 }
 
 /* Rows a_at.. of a and b_at.. of b hold the same bits. */
-static inline void answers_check_same(const ll_prediction *a, int64_t a_at, const ll_prediction *b, int64_t b_at, int64_t n, int64_t K, int64_t S) {
+static inline void answers_check_same(const ll_prediction *a, int64_t a_at, const ll_prediction *b, int64_t b_at, int64_t n, int64_t K,
+                                      int64_t S) {
     ll_prediction x = answers_from(a, a_at, K, S), y = answers_from(b, b_at, K, S);
     assert_memory_equal(x.label, y.label, (size_t)n * sizeof(int32_t));
     assert_memory_equal(x.vote, y.vote, (size_t)n * sizeof(int32_t));

@@ -18,8 +18,10 @@ typedef struct plain {
 } plain;
 
 /* An ensemble of S members with weights (NULL = 1), or of S masks on one member. Parameters are multiples of scale/8 in [-scale,scale). */
-static inline ll_ensemble *plain_ensemble(ll_context *ctx, int64_t S, int64_t K, int64_t D, float scale, const double *weight, uint32_t drop16) {
-    lli_ensemble_plan plan = {.method = drop16 ? "dropout" : "sgd", .S = S, .K = K, .D = D, .stored = drop16 ? 1 : S, .seed = 5, .drop16 = drop16};
+static inline ll_ensemble *plain_ensemble(ll_context *ctx, int64_t S, int64_t K, int64_t D, float scale, const double *weight,
+                                          uint32_t drop16) {
+    lli_ensemble_plan plan = {
+        .method = drop16 ? "dropout" : "sgd", .S = S, .K = K, .D = D, .stored = drop16 ? 1 : S, .seed = 5, .drop16 = drop16};
     CHECK_OK(ctx, lli_memory_new(ctx, &plan.weight, S, sizeof(double)));
     for (int64_t s = 0; s < S; s++)
         plan.weight[s] = weight ? weight[s] : 1;
@@ -40,7 +42,8 @@ static inline float *plain_features(int64_t N, int64_t D, float steps) {
     return z;
 }
 
-/* Is unit j of this row kept in pass s? 16 bits, one from each of 16 blocks, the highest first; rows of up to 32 or 64 units share blocks. */
+/* Is unit j of this row kept in pass s? 16 bits, one from each of 16 blocks, the highest first; rows of up to 32 or 64 units share
+ * blocks. */
 static inline bool plain_keeps(const ll_ensemble *e, int64_t s, int64_t row, int64_t j) {
     int64_t D = e->plan.D, span = D <= 32 ? 32 : D <= 64 ? 64 : (D + 127) / 128 * 128, bit = row * span + j;
     uint32_t number = 0;

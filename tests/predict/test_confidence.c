@@ -14,9 +14,10 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {200, 7, 4, 5, 1, 0, false, 0, false},    {100, 20, 3, 9, 2, 0, true, 0, false},      {64, 2, 10, 17, 1, 0, false, 0, false},    {33, 5, 2, 1, 4, 0, true, 0, false},
-    {90, 9, 5, 7, 1, 32768, false, 0, false}, {40, 6, 3, 140, 1, 49152, false, 0, false}, {300, 12, 5, 8, 16, 0, false, 0, false},   {150, 8, 4, 6, 32, 0, true, 0, false},
-    {40, 3, 130, 4, 1, 0, false, 0, false},   {100, 9, 10, 7, 2, 0, true, 0.0625, false}, {100, 30, 5, 8, 16, 0, false, 0.0625, false},
+    {200, 7, 4, 5, 1, 0, false, 0, false},      {100, 20, 3, 9, 2, 0, true, 0, false},        {64, 2, 10, 17, 1, 0, false, 0, false},
+    {33, 5, 2, 1, 4, 0, true, 0, false},        {90, 9, 5, 7, 1, 32768, false, 0, false},     {40, 6, 3, 140, 1, 49152, false, 0, false},
+    {300, 12, 5, 8, 16, 0, false, 0, false},    {150, 8, 4, 6, 32, 0, true, 0, false},        {40, 3, 130, 4, 1, 0, false, 0, false},
+    {100, 9, 10, 7, 2, 0, true, 0.0625, false}, {100, 30, 5, 8, 16, 0, false, 0.0625, false},
 };
 
 typedef struct scene {
@@ -87,14 +88,18 @@ static void test_every_confidence(void **state) {
             /* exponentials are f32: 1e-7 relative to each probability, or to its tail; weights of votes are kept to 2^-30 */
             double tail = (double)plain_tail(&s.naive, i, label), difference = 5e-7 * tail;
             const double relative[LL_CONFIDENCE_COUNT] = {
-                [LL_CONFIDENCE_SR] = 5e-7,      [LL_CONFIDENCE_STD] = 5e-7, [LL_CONFIDENCE_HQ] = sh->weighted ? 1e-8 : 1e-15, [LL_CONFIDENCE_MAXMIN] = 5e-7,
-                [LL_CONFIDENCE_ENTROPY] = 5e-7, [LL_CONFIDENCE_MI] = 3e-5,  [LL_CONFIDENCE_MARGIN] = 5e-7,
+                [LL_CONFIDENCE_SR] = 5e-7,     [LL_CONFIDENCE_STD] = 5e-7,     [LL_CONFIDENCE_HQ] = sh->weighted ? 1e-8 : 1e-15,
+                [LL_CONFIDENCE_MAXMIN] = 5e-7, [LL_CONFIDENCE_ENTROPY] = 5e-7, [LL_CONFIDENCE_MI] = 3e-5,
+                [LL_CONFIDENCE_MARGIN] = 5e-7,
             };
-            const double absolute[LL_CONFIDENCE_COUNT] = {
-                [LL_CONFIDENCE_STD] = difference, [LL_CONFIDENCE_HQ] = 1e-15, [LL_CONFIDENCE_MAXMIN] = difference, [LL_CONFIDENCE_MARGIN] = difference};
+            const double absolute[LL_CONFIDENCE_COUNT] = {[LL_CONFIDENCE_STD] = difference,
+                                                          [LL_CONFIDENCE_HQ] = 1e-15,
+                                                          [LL_CONFIDENCE_MAXMIN] = difference,
+                                                          [LL_CONFIDENCE_MARGIN] = difference};
             near(s.out.sr_tail[i], tail, 5e-7, 0, "sr_tail", i);
             for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), relative[c], absolute[c], ll_confidence_name((ll_confidence)c), i);
+                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), relative[c], absolute[c],
+                     ll_confidence_name((ll_confidence)c), i);
             for (int64_t k = 0; k < sh->K; k++)
                 near((double)s.out.probs[i * sh->K + k], plain_mean(&s.naive, i, k, sh->S), 5e-7, 1e-44, "probs", i);
             for (int64_t m = 0; m < sh->S; m++) {
@@ -143,7 +148,8 @@ static void test_one_member(void **state) {
             if (ll_confidence_needs_members((ll_confidence)c))
                 assert_true(isnan(s.out.confidence[c][i]));
             else
-                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), 5e-7, 1e-7, ll_confidence_name((ll_confidence)c), i);
+                near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), 5e-7, 1e-7,
+                     ll_confidence_name((ll_confidence)c), i);
         }
     scene_release(&s);
 }
@@ -244,7 +250,8 @@ static void check_votes(const double *hq, const int (*counts)[PARTIES]) {
     free(h);
 }
 
-/* Row i is 1 at feature i, so that weight [m,k,i] is the logit: member m votes for a class of our choice. The same votes as probabilities. */
+/* Row i is 1 at feature i, so that weight [m,k,i] is the logit: member m votes for a class of our choice. The same votes as
+ * probabilities. */
 static void test_equal_votes(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
@@ -374,7 +381,9 @@ static void test_saturated(void **state) {
 /* Members as near to each other as those of a chain with a small step. */
 static void test_close(void **state) {
     (void)state;
-    static const shape close[] = {{3000, 12, 10, 16, 8, 0, false, 0x1p-5f, true}, {3000, 12, 5, 16, 32, 0, false, 0x1p-8f, true}, {1000, 100, 10, 16, 16, 0, false, 0x1p-6f, true}};
+    static const shape close[] = {{3000, 12, 10, 16, 8, 0, false, 0x1p-5f, true},
+                                  {3000, 12, 5, 16, 32, 0, false, 0x1p-8f, true},
+                                  {1000, 100, 10, 16, 16, 0, false, 0x1p-6f, true}};
     for (size_t t = 0; t < LLI_COUNT(close); t++) {
         scene s;
         scene_init(&s, &close[t], 0);

@@ -13,7 +13,13 @@ enum { N = 700, D = 6, K = 4, S = 9 };
 
 /* Real numbers here, whose sums do depend on their order. */
 static ll_ensemble *members(ll_context *ctx, bool dropout, const double *weight) {
-    lli_ensemble_plan plan = {.method = dropout ? "dropout" : "sgd", .S = S, .K = K, .D = D, .stored = dropout ? 1 : S, .seed = 77, .drop16 = dropout ? 20000 : 0};
+    lli_ensemble_plan plan = {.method = dropout ? "dropout" : "sgd",
+                              .S = S,
+                              .K = K,
+                              .D = D,
+                              .stored = dropout ? 1 : S,
+                              .seed = 77,
+                              .drop16 = dropout ? 20000 : 0};
     CHECK_OK(ctx, lli_memory_new(ctx, &plan.weight, S, sizeof(double)));
     for (int s = 0; s < S; s++)
         plan.weight[s] = weight ? weight[s] : 1;
@@ -332,9 +338,11 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_row_by_row), cmocka_unit_test(test_blocks_and_threads), cmocka_unit_test(test_half), cmocka_unit_test(test_row_offset),
-        cmocka_unit_test(test_reentrant),  cmocka_unit_test(test_refusals),           cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_no_allocation_per_row), cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_row_by_row), cmocka_unit_test(test_blocks_and_threads),
+        cmocka_unit_test(test_half),       cmocka_unit_test(test_row_offset),
+        cmocka_unit_test(test_reentrant),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_no_allocation_per_row),
+        cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

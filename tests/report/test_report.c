@@ -11,8 +11,21 @@
 static ll_evaluation *make_evaluation(bool ood) {
     ll_evaluation *e = calloc(1, sizeof *e);
     assert_non_null(e);
-    *e = (ll_evaluation){.n = 1000, .errors = 64, .classes = 10, .accuracy = 0.936, .nll = 0.25706, .brier = 0.10545, .ece = 0.039907, .mce = 0.28608,
-                         .cost = NAN, .bins = 2, .has_ood = ood, .n_out = 250, .base_rate = 0.8, .min_aurc = 0.00625, .rules = ll_evaluate_options_default()};
+    *e = (ll_evaluation){.n = 1000,
+                         .errors = 64,
+                         .classes = 10,
+                         .accuracy = 0.936,
+                         .nll = 0.25706,
+                         .brier = 0.10545,
+                         .ece = 0.039907,
+                         .mce = 0.28608,
+                         .cost = NAN,
+                         .bins = 2,
+                         .has_ood = ood,
+                         .n_out = 250,
+                         .base_rate = 0.8,
+                         .min_aurc = 0.00625,
+                         .rules = ll_evaluate_options_default()};
     e->bin[0] = (ll_bin){.lo = 0, .hi = 0.5, .n = 0, .accuracy = NAN, .confidence = NAN};
     e->bin[1] = (ll_bin){.lo = 0.5, .hi = 1, .n = 1000, .accuracy = 0.936, .confidence = 0.975};
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
@@ -68,7 +81,8 @@ static void json_has_every_key(void **state) {
     const struct {
         const char *key;
         double value;
-    } scores[] = {{"accuracy", e->accuracy}, {"nll", e->nll}, {"brier", e->brier}, {"ece", e->ece}, {"mce", e->mce}, {"min_aurc", e->min_aurc}};
+    } scores[] = {{"accuracy", e->accuracy}, {"nll", e->nll}, {"brier", e->brier},
+                  {"ece", e->ece},           {"mce", e->mce}, {"min_aurc", e->min_aurc}};
     for (size_t i = 0; i < LLI_COUNT(scores); i++)
         assert_true(number(root, scores[i].key) == scores[i].value); /* 17 digits read back as the same double */
     json_t *bins = json_object_get(root, "bins");
@@ -112,7 +126,8 @@ static void rules_follow_the_options(void **state) {
     assert_int_equal(json_object_size(rules), LLI_COUNT(keys));
     for (size_t i = 0; i < LLI_COUNT(keys); i++)
         assert_true(json_string_length(json_object_get(rules, keys[i])) > 10);
-    assert_non_null(strstr(json_string_value(json_object_get(rules, "aupr_in")), "in-distribution points positive; average precision (step"));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(rules, "aupr_in")), "in-distribution points positive; average precision (step"));
     assert_non_null(strstr(json_string_value(json_object_get(rules, "ece")), "10 equal-width bins [a,b) of sr, the last closed at 1"));
     json_decref(root);
 
@@ -123,8 +138,10 @@ static void rules_follow_the_options(void **state) {
     rules = json_object_get(root, "rules");
     assert_true(number(root, "cost") == 1.25);
     assert_non_null(strstr(json_string_value(json_object_get(rules, "accuracy")), "least expected cost"));
-    assert_non_null(strstr(json_string_value(json_object_get(rules, "ece")), "equally many points by sr, ties kept together, points with sr = 1 in no bin"));
-    assert_non_null(strstr(json_string_value(json_object_get(rules, "aupr_out")), "out-of-distribution points positive; trapezoids between thresholds, no anchor"));
+    assert_non_null(strstr(json_string_value(json_object_get(rules, "ece")),
+                           "equally many points by sr, ties kept together, points with sr = 1 in no bin"));
+    assert_non_null(strstr(json_string_value(json_object_get(rules, "aupr_out")),
+                           "out-of-distribution points positive; trapezoids between thresholds, no anchor"));
     assert_non_null(strstr(json_string_value(json_object_get(rules, "aurc")), "votes"));
     assert_non_null(strstr(json_string_value(json_object_get(rules, "brier")), "divided by K"));
     assert_non_null(strstr(json_string_value(json_object_get(rules, "min_aurc")), "maxmin"));
@@ -263,7 +280,8 @@ static ll_compare_row *make_rows(void) {
             rows[i].threshold[c] = (ll_threshold){.cut = NAN, .risk = NAN, .n = 1000, .errors = 64};
         int accepted = 800 + 50 * i;
         rows[i].threshold[LL_CONFIDENCE_SR] = (ll_threshold){0.9, 0.7, 0.01, 700, 7, 1000, 64, true};
-        rows[i].threshold[LL_CONFIDENCE_STD] = (ll_threshold){-0.012345678901234, accepted / 1000.0, 0.01, accepted, accepted / 100, 1000, 64, true};
+        rows[i].threshold[LL_CONFIDENCE_STD] = (ll_threshold){
+            -0.012345678901234, accepted / 1000.0, 0.01, accepted, accepted / 100, 1000, 64, true};
     }
     rows[1].threshold[LL_CONFIDENCE_STD].coverage = 1; /* must not count: it diverged */
     rows[2].threshold[LL_CONFIDENCE_STD] = rows[3].threshold[LL_CONFIDENCE_STD];

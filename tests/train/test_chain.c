@@ -43,9 +43,15 @@ static void trial_init(trial *t, json_t *c) {
     CHECK_OK(t->ctx, ll_dataset_new(&t->data, t->ctx, ll_array_view(t->z, LL_DTYPE_F32, 2, (int64_t[]){t->N, t->D}), &y, t->K));
     CHECK_OK(t->ctx, lli_head_model(t->ctx, &t->model, t->K, t->D));
     t->options = (lli_chain_options){
-        .lr = fixture_real(c, "lr"), .lr_t0 = fixture_real(c, "t0"), .lr_power = fixture_real(c, "power"),
-        .batch_size = fixture_integer(c, "B"), .prior_precision = fixture_real(c, "tau"), .drop16 = (uint32_t)fixture_integer(c, "drop16"),
-        .seed = (uint64_t)fixture_integer(c, "seed"), .member = fixture_integer(c, "member"), .resampled = json_is_true(fixture_get(c, "resampled")),
+        .lr = fixture_real(c, "lr"),
+        .lr_t0 = fixture_real(c, "t0"),
+        .lr_power = fixture_real(c, "power"),
+        .batch_size = fixture_integer(c, "B"),
+        .prior_precision = fixture_real(c, "tau"),
+        .drop16 = (uint32_t)fixture_integer(c, "drop16"),
+        .seed = (uint64_t)fixture_integer(c, "seed"),
+        .member = fixture_integer(c, "member"),
+        .resampled = json_is_true(fixture_get(c, "resampled")),
     };
     float *theta = to_floats(c, "start", t->K * (t->D + 1));
     int64_t ld = lli_kernels_stride(t->D);
@@ -53,7 +59,8 @@ static void trial_init(trial *t, json_t *c) {
     for (int64_t k = 0; k < t->K; k++)
         memcpy(t->start + k * ld, theta + k * (t->D + 1), (size_t)(t->D + 1) * sizeof *theta);
     free(theta);
-    CHECK_OK(t->ctx, lli_chain_new(&t->chain, t->ctx, &t->model, t->data, t->options.batch_size, t->options.block_rows, t->options.resampled));
+    CHECK_OK(t->ctx,
+             lli_chain_new(&t->chain, t->ctx, &t->model, t->data, t->options.batch_size, t->options.block_rows, t->options.resampled));
     lli_chain_start(t->chain, &t->options, t->start);
 }
 

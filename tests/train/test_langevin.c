@@ -60,13 +60,15 @@ static void test_noise_added(void **state) {
     lli_model model;
     CHECK_OK(ctx, lli_head_model(ctx, &model, p.K, p.D));
     int64_t ld = lli_kernels_stride(p.D), count = p.K * (p.D + 1);
-    float *start = problem_room(model.floats, sizeof *start), *plain = problem_room(model.floats, sizeof *plain), *xi = problem_room(model.floats, sizeof *xi);
+    float *start = problem_room(model.floats, sizeof *start), *plain = problem_room(model.floats, sizeof *plain),
+          *xi = problem_room(model.floats, sizeof *xi);
     const float *tensors[] = {ll_head_weight_view(p.head).data, ll_head_bias_view(p.head).data};
     model.ops->pack(&model, start, tensors);
     lli_chain *chain;
     CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, 16, 0, false));
     for (int64_t member = 0; member < 2; member++) {
-        lli_chain_options o = {.lr = 0.3, .lr_t0 = 5, .lr_power = 0.55, .batch_size = 16, .prior_precision = 2, .seed = 7, .member = member};
+        lli_chain_options o = {
+            .lr = 0.3, .lr_t0 = 5, .lr_power = 0.55, .batch_size = 16, .prior_precision = 2, .seed = 7, .member = member};
         for (int64_t step = 0; step < 6; step++) {
             for (int noise = 0; noise < 2; noise++) {
                 o.noise = noise;
@@ -100,8 +102,8 @@ typedef struct moments {
 } moments;
 
 static void observe(moments *m, const float *theta, int64_t ld) {
-    const double x[4] = {(double)theta[ld] - (double)theta[0], (double)theta[ld + 1] - (double)theta[1], (double)theta[0] + (double)theta[ld],
-                         (double)theta[1] + (double)theta[ld + 1]};
+    const double x[4] = {(double)theta[ld] - (double)theta[0], (double)theta[ld + 1] - (double)theta[1],
+                         (double)theta[0] + (double)theta[ld], (double)theta[1] + (double)theta[ld + 1]};
     m->n++;
     for (int i = 0; i < 4; i++) {
         m->sum[i] += x[i];
@@ -144,7 +146,8 @@ static void check_posterior(json_t *root, json_t *expected, int64_t B) {
         CHECK_OK(ctx, lli_chain_run(ctx, chain, step));
         observe(&m, chain->theta, lli_kernels_stride(1));
     }
-    double *means = fixture_reals(expected, "mean", 2), *variances = fixture_reals(expected, "variance", 2), prior = fixture_real(expected, "sums_variance");
+    double *means = fixture_reals(expected, "mean", 2), *variances = fixture_reals(expected, "variance", 2),
+           prior = fixture_real(expected, "sums_variance");
     for (int i = 0; i < 2; i++) {
         CHECK_NEAR(mean(&m, i), means[i], 0.06 * sqrt(variances[i]));
         CHECK_NEAR(variance(&m, i) / variances[i], 1, 0.1);

@@ -44,7 +44,8 @@ static float *train(kind k, int threads, bool rows) {
     assert_true(rows || !model.kernels->large || model.ops == &lli_large_ops);
     float *theta = problem_room(model.floats, sizeof *theta), *out = problem_room(K * (D + 1), sizeof *out);
     model.ops->pack(&model, theta, (const float *[]){p.head->W, p.head->b});
-    lli_chain_options options = {.lr = 0.01, .batch_size = B, .prior_precision = 1, .noise = k.noise, .drop16 = k.drop16, .seed = 7, .resampled = k.resampled};
+    lli_chain_options options = {
+        .lr = 0.01, .batch_size = B, .prior_precision = 1, .noise = k.noise, .drop16 = k.drop16, .seed = 7, .resampled = k.resampled};
     lli_chain *chain;
     CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, B, 0, k.resampled));
     lli_chain_start(chain, &options, theta);

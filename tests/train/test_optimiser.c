@@ -91,7 +91,8 @@ static void compare(trial *t, json_t *expected, const char *name, int64_t step) 
         for (size_t j = 0; j < json_array_size(list); j++) {
             double want = json_number_value(json_array_get(list, j)), have = (double)t->tensors[i][j];
             if (!(fabs(want - have) <= 5e-6 * fmax(1, fabs(want))))
-                fail_msg("%s: after %d steps %s[%d] is %.9g, PyTorch has %.9g", name, (int)step, t->model->tensor[i].name, (int)j, have, want);
+                fail_msg("%s: after %d steps %s[%d] is %.9g, PyTorch has %.9g", name, (int)step, t->model->tensor[i].name, (int)j, have,
+                         want);
         }
     }
 }

@@ -136,7 +136,8 @@ static void test_map(void **state) {
         notes n = {0, ""};
         ll_context *ctx = noting_context(&n);
         int64_t N = fixture_integer(c, "N"), D = fixture_integer(c, "D"), K = fixture_integer(c, "K"), *y = problem_room(N, sizeof *y);
-        double *z = fixture_reals(c, "features", N * D), *labels = fixture_reals(c, "labels", N), *theta = fixture_reals(c, "theta", K * (D + 1));
+        double *z = fixture_reals(c, "features", N * D), *labels = fixture_reals(c, "labels", N),
+               *theta = fixture_reals(c, "theta", K * (D + 1));
         for (int64_t r = 0; r < N; r++)
             y[r] = (int64_t)labels[r];
         ll_array label_view = ll_array_view(y, LL_DTYPE_I64, 1, &N);
@@ -154,7 +155,8 @@ static void test_map(void **state) {
         double allowed = fmax(1e-4, 1.1e-5 * (double)N / options.prior_precision), worst = 0;
         for (int64_t k = 0; k < K; k++)
             for (int64_t j = 0; j <= D; j++) {
-                double have = (double)(j < D ? ((const float *)ll_head_weight_view(head).data)[k * D + j] : ((const float *)ll_head_bias_view(head).data)[k]);
+                double have = (double)(j < D ? ((const float *)ll_head_weight_view(head).data)[k * D + j]
+                                             : ((const float *)ll_head_bias_view(head).data)[k]);
                 worst = fmax(worst, fabs(have - theta[k * (D + 1) + j]));
             }
         if (worst > allowed)
@@ -206,7 +208,8 @@ static void test_wide(void **state) {
     double *theta = problem_room(p.K * ld, sizeof *theta), *gradient = problem_room(p.K * ld, sizeof *gradient), value, norm = 0;
     for (int64_t k = 0; k < p.K; k++)
         for (int64_t j = 0; j <= p.D; j++)
-            theta[k * ld + j] = (double)(j < p.D ? ((const float *)ll_head_weight_view(head).data)[k * p.D + j] : ((const float *)ll_head_bias_view(head).data)[k]);
+            theta[k * ld + j] = (double)(j < p.D ? ((const float *)ll_head_weight_view(head).data)[k * p.D + j]
+                                                 : ((const float *)ll_head_bias_view(head).data)[k]);
     lli_objective *objective;
     CHECK_OK(ctx, lli_objective_new(&objective, ctx, p.data, p.K, 1));
     CHECK_OK(ctx, lli_objective_run(ctx, objective, &value, gradient, theta));

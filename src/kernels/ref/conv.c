@@ -14,8 +14,8 @@ static const float *pixel(const float *x, const lli_conv_shape *s, int64_t n, in
     return v < 0 || v >= s->H || u < 0 || u >= s->W ? NULL : x + ((n * s->H + v) * s->W + u) * s->in;
 }
 
-static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
-                    lli_range images, lli_range panels) {
+static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
+                    const lli_conv_shape *s, lli_range images, lli_range panels) {
     (void)zeros;
     weights -= lli_conv_place(s, panels.first * LLI_CONV_PANEL, 0, 0);
     for (int64_t n = images.first; n < images.end; n++)
@@ -40,7 +40,8 @@ static void flip(float *flipped, const float *weights, const lli_conv_shape *s, 
                     *flipped++ = i < s->in ? weights[lli_conv_place(s, o, i, LLI_CONV_TAPS - 1 - tap)] : 0;
 }
 
-static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
+static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
+                    lli_range channels) {
     (void)scratch;
     const lli_conv_shape part = {s->H, s->W, channels.end - channels.first, s->out};
     int64_t step = s->H * s->W;
@@ -116,4 +117,5 @@ static void pool_back(float *dx, const float *dy, const float *x, int64_t H, int
     }
 }
 
-const lli_norm_kernels lli_ref_norm = {.sums = sums, .apply = apply, .back_sums = back_sums, .back = back, .pool = pool, .pool_back = pool_back};
+const lli_norm_kernels lli_ref_norm = {
+    .sums = sums, .apply = apply, .back_sums = back_sums, .back = back, .pool = pool, .pool_back = pool_back};

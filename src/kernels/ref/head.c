@@ -91,7 +91,8 @@ static void normals(float *out, lli_stream stream, int64_t first, int64_t count)
         out[i] = normal(stream, first + i);
 }
 
-static void update(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld, int64_t ldk) {
+static void update(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld,
+                   int64_t ldk) {
     for (int64_t k = 0; k < K; k++)
         for (int64_t j = 0; j <= D; j++) {
             float sum = 0;
@@ -116,7 +117,8 @@ static int64_t step_floats(int64_t B, int64_t D, int64_t K) {
     return B * (lli_kernels_stride(D) + lli_kernels_stride_classes(K));
 }
 
-static double step(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *m, int64_t K) {
+static double step(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *m,
+                   int64_t K) {
     int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K);
     float *z = work, *g = work + n * ld;
     gather(z, rows->features, rows->half, batch->rows, 0, n, D, ld);

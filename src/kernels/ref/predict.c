@@ -153,7 +153,8 @@ void lli_ref_finish(lli_tally *t) {
         double rest = lli_tally_rest(t, i, first_top), h = rest > -1 ? -(1 + rest) * log1p(rest) : 0, second = 0, moved_from_first = 0;
         for (int64_t k = 0; k < t->K; k++) {
             int64_t at = lli_tally_place(i, k, t->K);
-            double p = lli_tally_mean(t, i, k), first = k == first_top ? t->first_inverse[i] : (double)t->first[at] * t->first_inverse[i] / LLI_TALLY_SCALE;
+            double p = lli_tally_mean(t, i, k),
+                   first = k == first_top ? t->first_inverse[i] : (double)t->first[at] * t->first_inverse[i] / LLI_TALLY_SCALE;
             double moved = t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares;
             moved_from_first += p * log1p(moved / first) - moved; /* KL(p_hat || p_first) */
             if (k != first_top && p > 0)

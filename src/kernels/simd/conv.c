@@ -4,8 +4,8 @@
  *     forward   tile = up to 6 pixels x 16 outputs: a channel of each pixel times a row of the panel
  *     weights   tile = up to 6 channels x 16 outputs of one tap: sum over pixels, both sides packed
  *
- * The pixels of a tile are neighbours in a row of the image, or on small maps the same pixel of several images: then a tap lies outside for all
- * or for none of them, and those outside are left out. */
+ * The pixels of a tile are neighbours in a row of the image, or on small maps the same pixel of several images: then a tap lies outside for
+ * all or for none of them, and those outside are left out. */
 #include "kernels/conv.h"
 
 #include <string.h>
@@ -151,15 +151,22 @@ static void forward_pixel(const job *j, float *y, const float *x, const lli_conv
     }
 }
 
-static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros, const lli_conv_shape *s,
-                    lli_range images, lli_range panels) {
+static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
+                    const lli_conv_shape *s, lli_range images, lli_range panels) {
     const bool wide = s->W > SMALL;
-    int64_t step = s->H * s->W, group = wide ? 1 : 4 * TILE, rows = wide ? LLI_MAX(1, 4096 / (s->W * s->in)) : s->H, apart = wide ? 1 : step;
+    int64_t step = s->H * s->W, group = wide ? 1 : 4 * TILE, rows = wide ? LLI_MAX(1, 4096 / (s->W * s->in)) : s->H,
+            apart = wide ? 1 : step;
     for (int64_t n = images.first; n < images.end; n += group)
         for (int64_t top = 0; top < s->H; top += rows)
             for (int64_t q = panels.first; q < panels.end; q++) {
-                job j = {weights + (q - panels.first) * TAPS * s->in * PANEL, zeros, s->in, LLI_MIN(PANEL, s->out - q * PANEL), apart * s->in,
-                         apart * s->out, relu, {0}};
+                job j = {weights + (q - panels.first) * TAPS * s->in * PANEL,
+                         zeros,
+                         s->in,
+                         LLI_MIN(PANEL, s->out - q * PANEL),
+                         apart * s->in,
+                         apart * s->out,
+                         relu,
+                         {0}};
                 if (bias)
                     memcpy(j.bias, bias + q * PANEL, (size_t)j.width * sizeof *bias);
                 const float *from = x + n * step * s->in;
@@ -174,7 +181,8 @@ static bool forward(float *y, const float *x, const float *weights, const float 
     return true;
 }
 
-/* [16 channels][16 outputs] -> [16 outputs][16 channels], both 16 apart; the first `outputs` of them. Channels from `channels` on become 0. */
+/* [16 channels][16 outputs] -> [16 outputs][16 channels], both 16 apart; the first `outputs` of them. Channels from `channels` on become
+ * 0. */
 INLINE void flip_block(float *out, const float *in, int64_t channels, int64_t outputs) {
     for (int64_t o = 0; o < outputs; o += W)
         for (int64_t i = 0; i < PANEL; i += W) {
@@ -303,8 +311,10 @@ static void weights_tile(float *dw, const chunk *c, const float *dy, const lli_c
     }
 }
 
-static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n, lli_range channels) {
-    int64_t step = s->H * s->W, panels = lli_conv_panels(s->out), range = channels.end - channels.first, most = LLI_MIN(n, lli_conv_chunk(s));
+static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
+                    lli_range channels) {
+    int64_t step = s->H * s->W, panels = lli_conv_panels(s->out), range = channels.end - channels.first,
+            most = LLI_MIN(n, lli_conv_chunk(s));
     chunk c = {0, scratch + 2 * panels * PANEL, scratch + 2 * panels * PANEL + panels * most * step * PANEL, (double *)(void *)scratch};
     memset(c.db, 0, (size_t)(panels * PANEL) * sizeof *c.db);
     memset(dw, 0, (size_t)(panels * TAPS * range * PANEL) * sizeof *dw);

@@ -40,9 +40,9 @@ INLINE vf exp_f(vf x) {
     return x;
 }
 
-/* 2^100 exp x for -150 <= x <= 0, exact at 0, for `count` vectors in step, since each operation waits for the one before. The same way, with
- * q of degree 3, the best there is: relative error 1e-7 before rounding, 2e-7 after. The 100 comes with the last bits, and these go straight
- * into the exponent. NaN stays NaN. */
+/* 2^100 exp x for -150 <= x <= 0, exact at 0, for `count` vectors in step, since each operation waits for the one before. The same way,
+ * with q of degree 3, the best there is: relative error 1e-7 before rounding, 2e-7 after. The 100 comes with the last bits, and these go
+ * straight into the exponent. NaN stays NaN. */
 INLINE void exp_odds(vf *out, const vf *x, const int count) {
     const vf magic = all(0x1.8p23f + 100);
     vf shifted[2], r[2], q[2];

@@ -44,7 +44,8 @@ INLINE vd divergence_of(vd p, vd moved, vd first) {
     return fma_d(p, log1p_d(moved / first), -moved);
 }
 
-/* The mutual information H(p_hat) - mean H(p) is mean KL(p || p_first) - KL(p_hat || p_first), which loses nothing where members are close. */
+/* The mutual information H(p_hat) - mean H(p) is mean KL(p || p_first) - KL(p_hat || p_first), which loses nothing where members are
+ * close. */
 void LEVEL(finish)(lli_tally *t) {
     const int64_t K = t->K;
     for (int64_t row = 0; row < t->n; row += H) {

@@ -253,7 +253,8 @@ static void turn(float *out, const float *b, int64_t length, int64_t columns) {
             out[q * PANEL + c] = c < columns ? b[c * PANEL + q] : 0;
 }
 
-/* b, rows p .. p + length - 1 and 16 columns from j on, as a panel: where it lies, or copied to `out`. Lanes beyond column n are zero there. */
+/* b, rows p .. p + length - 1 and 16 columns from j on, as a panel: where it lies, or copied to `out`. Lanes beyond column n are zero
+ * there. */
 static const float *panel_of(float *out, const lli_gemm *g, int64_t p, int64_t length, int64_t j, int64_t columns) {
     if (g->panels == LLI_PANELS_COLUMNS)
         return g->b + j / PANEL * g->panel + p * PANEL;

@@ -60,8 +60,8 @@ static void pack_rows(float *out, const float *const row[TILE], int64_t length) 
 }
 
 /* Logits of `tiles` tiles of rows over one panel and one block of features. */
-static void logits_panel(float *g, const float *packed, const float *theta, int64_t tiles, int64_t length, int64_t stride, bool add, const float *ahead,
-                         int64_t lines) {
+static void logits_panel(float *g, const float *packed, const float *theta, int64_t tiles, int64_t length, int64_t stride, bool add,
+                         const float *ahead, int64_t lines) {
     for (int64_t t = 0; t < tiles; t++) {
         prefetch(ahead + t * lines * LINE, lines);
         for (int part = 0; part < CLASSES; part += PART) {
@@ -138,7 +138,8 @@ static void pack_columns(float *out, const float *z, const lli_large_shape *s, i
 }
 
 /* A finished sum goes into theta, another rests in `partial` until the next rows come. */
-INLINE void update_tile(float *theta, float *partial, const float *packed, const float *g, int64_t rows, bool from_zero, bool last, vf shrink, vf scale) {
+INLINE void update_tile(float *theta, float *partial, const float *packed, const float *g, int64_t rows, bool from_zero, bool last,
+                        vf shrink, vf scale) {
     for (int part = 0; part < CLASSES; part += PART) {
         vf sum[TILE][2] = {{{0}}};
         if (!from_zero)
@@ -185,7 +186,8 @@ static void noise_words(vu *radii, vu *angles, const philox_stream *stream, uint
 
 /* theta[k,j] += noise * normal number k ld + j of the stream, for columns j .. j + width - 1 of a panel. In short loops over many columns:
  * Philox and both halves of Box-Muller are long chains, and only links of different chains run at the same time. */
-static void add_noise(float *panel, const philox_stream *stream, float noise, const lli_large_shape *s, int64_t q, int64_t j, int64_t width) {
+static void add_noise(float *panel, const philox_stream *stream, float noise, const lli_large_shape *s, int64_t q, int64_t j,
+                      int64_t width) {
     vu radii[PAIRS], angles[PAIRS];
     vi inside[VECTORS];
     int64_t end = LLI_MIN(j + width, s->D + 1), first = q * CLASSES;
@@ -194,7 +196,8 @@ static void add_noise(float *panel, const philox_stream *stream, float noise, co
     for (; j < end; j += 4 * QUADS, panel += 4 * QUADS * CLASSES) {
         int64_t columns = LLI_MIN(end - j, 4 * QUADS), pairs = (columns + 1) / 2 * VECTORS;
         for (int64_t c = 0; c < columns; c += 4)
-            noise_words(radii + c / 2 * VECTORS, angles + c / 2 * VECTORS, stream, (uint64_t)(first * s->ld + j + c) / 4, (uint64_t)s->ld / 4);
+            noise_words(radii + c / 2 * VECTORS, angles + c / 2 * VECTORS, stream, (uint64_t)(first * s->ld + j + c) / 4,
+                        (uint64_t)s->ld / 4);
         for (int64_t i = 0; i < pairs; i++)
             radii[i] = (vu)radius(radii[i]);
         for (int64_t i = 0; i < pairs; i++) {
@@ -220,8 +223,8 @@ static void update(float *theta, const lli_large_work *w, const lli_update *u, c
             int64_t rows = LLI_MIN(s->n - i, ROWS);
             const float *g = w->g + (q * s->rows + i) * CLASSES;
             for (int64_t c = 0; c < width; c += TILE)
-                update_tile(panel + c * CLASSES, partial + c * CLASSES, packed + c / TILE * s->stride + i * TILE, g, rows, i == 0, i + rows == s->n,
-                            shrink, scale);
+                update_tile(panel + c * CLASSES, partial + c * CLASSES, packed + c / TILE * s->stride + i * TILE, g, rows, i == 0,
+                            i + rows == s->n, shrink, scale);
         }
         if (u->noise > 0)
             add_noise(panel, &stream, u->noise, s, q, j, width);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every source of this folder is compiled once per level. The build defines LLI_LEVEL (base, v3, v4), LLI_BYTES (of a vector) and, where the
- * processor has it, LLI_FMA. LEVEL(logits) is then lli_logits_base or lli_logits_v3. */
+/* Every source of this folder is compiled once per level. The build defines LLI_LEVEL (base, v3, v4), LLI_BYTES (of a vector) and, where
+ * the processor has it, LLI_FMA. LEVEL(logits) is then lli_logits_base or lli_logits_v3. */
 #ifndef LLI_KERNELS_SIMD_LEVEL_H
 #define LLI_KERNELS_SIMD_LEVEL_H
 
@@ -10,7 +10,8 @@
 #define LEVEL_JOIN(name, level) LEVEL_JOIN_(name, level)
 #define LEVEL(name) LEVEL_JOIN(name, LLI_LEVEL)
 
-double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask, int64_t K);
+double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
+                   int64_t K);
 int64_t LEVEL(step_floats)(int64_t B, int64_t D, int64_t K);
 void LEVEL(gather)(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);
 void LEVEL(mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
@@ -41,14 +42,14 @@ extern const struct lli_norm_kernels LEVEL(norm);
 /* The arithmetic of a step on a tiny head, STEP_PAIR rows at a time: z repeats its last row up to a multiple of that.
  * g has K times as many floats. */
 enum { STEP_PAIR = 2 * LLI_BYTES / 4, STEP_TINY_D = 64, STEP_TINY_K = 16 };
-double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K, int64_t D,
-                        int64_t ld);
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K,
+                        int64_t D, int64_t ld);
 
 /* The mask and the two products on rows that lie anywhere; update also asks memory for the rows `next` (NULL: none), n of them. */
 void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *mask, int64_t n, int64_t D, int64_t ld, int64_t columns);
 void LEVEL(logits_of)(float *logits, const float *theta, const float *const *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
-void LEVEL(update_of)(float *theta, const float *g, const float *const *z, const float *const *next, const lli_update *u, int64_t n, int64_t K,
-                      int64_t D, int64_t ld, int64_t ldk);
+void LEVEL(update_of)(float *theta, const float *g, const float *const *z, const float *const *next, const lli_update *u, int64_t n,
+                      int64_t K, int64_t D, int64_t ld, int64_t ldk);
 
 /* theta[k,j] += noise * normal number k ld + j of the stream, for j <= D. */
 void LEVEL(add_noise)(float *theta, lli_stream stream, int64_t K, int64_t D, int64_t ld, float noise);

@@ -114,7 +114,8 @@ static void block_of(work *w, const float *theta, int64_t n, int64_t K) {
         }
 }
 
-static void blocks(float *logits, const float *theta, const float *z, const float *const *rows, int64_t n, int64_t K, int64_t ld, int64_t ldk) {
+static void blocks(float *logits, const float *theta, const float *z, const float *const *rows, int64_t n, int64_t K, int64_t ld,
+                   int64_t ldk) {
     int64_t count = (ld + BLOCK - 1) / BLOCK, block = (ld / 16 + count - 1) / count * 16;
     for (int64_t j = 0; j < ld; j += block)
         block_of(&(work){logits, rows, j, rows ? NULL : z + j, NULL, 0, 0, ld, ldk, LLI_MIN(block, ld - j), j > 0}, theta + j, n, K);

@@ -4,8 +4,8 @@
 #include "kernels/simd/level.h"
 #include "kernels/simd/mask.h"
 
-/* out[j] = z[j] * scale where bit j is 0, else 0, for j < units; those from there to `width` are copied. `edge` is the scale of the vector in
- * which the units end: 1 behind them. */
+/* out[j] = z[j] * scale where bit j is 0, else 0, for j < units; those from there to `width` are copied. `edge` is the scale of the vector
+ * in which the units end: 1 behind them. */
 INLINE void apply(float *out, const float *z, const uint32_t *bits, int64_t units, int64_t width, vf scale, vf edge) {
     int64_t j = 0;
     for (; j + 32 <= units; j += 32) {
@@ -34,8 +34,8 @@ INLINE void apply(float *out, const float *z, const uint32_t *bits, int64_t unit
 }
 
 /* Rows one after the other from z on, or where `rows` says; the first `columns` of them. */
-INLINE void mask_rows(float *out, const float *z, const float *const *rows, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld,
-                      int64_t columns) {
+INLINE void mask_rows(float *out, const float *z, const float *const *rows, const lli_mask *m, int64_t first, int64_t n, int64_t D,
+                      int64_t ld, int64_t columns) {
     const int64_t span = lli_mask_span(D), piece = LLI_MIN(span, 128), end = (first + n) * span;
     const vf scale = all(65536.0f / (float)(65536 - m->drop16)), edge = choose(LANES(vi) < (int32_t)(D % W), scale, all(1));
     philox_stream stream = philox_start(m->stream);

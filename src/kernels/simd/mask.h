@@ -27,7 +27,8 @@ INLINE bool any_bit(vq x) {
 
 /* The 128 bits of each group: 1 = dropped. Plane q of group g is block 16 g + q; plane 0 is the top bit of the 16-bit numbers. A unit is
  * settled at the first bit where its number differs from drop16. */
-INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const philox_stream *stream, const uint32_t used[4], const vq group[2]) {
+INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const philox_stream *stream, const uint32_t used[4],
+                        const vq group[2]) {
     vq open[2][4], dropped[2][4] = {{{0}}}, any = all_q(1);
     for (int word = 0; word < 4; word++)
         open[0][word] = open[1][word] = all_q(used[word]);

@@ -144,4 +144,5 @@ static void pool_back(float *dx, const float *dy, const float *x, int64_t height
     }
 }
 
-const lli_norm_kernels LEVEL(norm) = {.sums = sums, .apply = apply, .back_sums = back_sums, .back = back, .pool = pool, .pool_back = pool_back};
+const lli_norm_kernels LEVEL(norm) = {
+    .sums = sums, .apply = apply, .back_sums = back_sums, .back = back, .pool = pool, .pool_back = pool_back};

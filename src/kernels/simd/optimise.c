@@ -64,7 +64,8 @@ void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const 
     memcpy(v + i, r.second, bytes);
 }
 
-INLINE void momentum_run(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count, bool nesterov) {
+INLINE void momentum_run(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count,
+                         bool nesterov) {
     int64_t i = 0;
     for (; i + W <= count; i += W)
         momentum(theta + i, velocity + i, gradient + i, o, decay, nesterov);

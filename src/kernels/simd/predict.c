@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Logits of a chunk of members for a block of rows, lanes = rows. A tile is 2 vectors of rows x up to 5 classes: each weight is broadcast as
- * it lies in the file, nothing is packed. A panel of 16 rows stays in the first-level cache while classes pass; a chunk of classes, of one
- * member or of several, stays in the second-level cache while the groups of rows pass. With masks it is the other way round: one head, and
- * a masked panel per pass. */
+/* Logits of a chunk of members for a block of rows, lanes = rows. A tile is 2 vectors of rows x up to 5 classes: each weight is broadcast
+ * as it lies in the file, nothing is packed. A panel of 16 rows stays in the first-level cache while classes pass; a chunk of classes, of
+ * one member or of several, stays in the second-level cache while the groups of rows pass. With masks it is the other way round: one head,
+ * and a masked panel per pass. */
 #include "kernels/simd/level.h"
 #include "kernels/simd/mask.h"
 #include "kernels/simd/tiles.h"

@@ -41,8 +41,8 @@ void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count
     }
 }
 
-/* The normals of `vectors` vectors of blocks, in order; there is room for a multiple of four vectors. In short loops: Philox and both halves of
- * Box-Muller are long chains, and only links of different chains run at the same time. */
+/* The normals of `vectors` vectors of blocks, in order; there is room for a multiple of four vectors. In short loops: Philox and both
+ * halves of Box-Muller are long chains, and only links of different chains run at the same time. */
 static void draw(vf out[2 * VECTORS], const philox_stream *stream, const vq block[VECTORS], int64_t vectors) {
     vu radii[VECTORS], angles[VECTORS];
     vf ratio[VECTORS], exponent[VECTORS];
@@ -87,8 +87,8 @@ void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count)
 }
 
 /* Noise for the blocks first .. first+count-1 of `rows` rows of theta: several short rows at a time, or a part of a long one. */
-static void add_to_rows(float *theta, const philox_stream *stream, int64_t row, int64_t rows, int64_t first, int64_t count, int64_t D, int64_t ld,
-                        float noise) {
+static void add_to_rows(float *theta, const philox_stream *stream, int64_t row, int64_t rows, int64_t first, int64_t count, int64_t D,
+                        int64_t ld, float noise) {
     vf xi[2 * VECTORS + 1];
     vq block[VECTORS];
     /* Number i is block i % count of row i / count, a division by a product: i and count are at most 64. */

@@ -29,7 +29,8 @@ static void ask(const float *padded, const int64_t *rows, int64_t n, int64_t D, 
             __builtin_prefetch(padded + rows[i] * ld + j);
 }
 
-double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask, int64_t K) {
+double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
+                   int64_t K) {
     const int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K), places = round_up(n);
     const bool tiny = D <= STEP_TINY_D && K <= STEP_TINY_K, fetch = rows->padded && batch->next;
     const float **place = (const float **)(void *)work, **next = fetch && !tiny ? place + places : NULL;

@@ -20,7 +20,8 @@ INLINE void transpose_four(vf t[4], const float *const *z, int64_t j) {
     for (int r = 0; r < 4; r++)
         x[r] = load_halves(z[r] + j, z[r + 4] + j);
     vf p = __builtin_shufflevector(x[0], x[1], 0, 8, 1, 9, 4, 12, 5, 13), q = __builtin_shufflevector(x[2], x[3], 0, 8, 1, 9, 4, 12, 5, 13);
-    vf r = __builtin_shufflevector(x[0], x[1], 2, 10, 3, 11, 6, 14, 7, 15), s = __builtin_shufflevector(x[2], x[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    vf r = __builtin_shufflevector(x[0], x[1], 2, 10, 3, 11, 6, 14, 7, 15),
+       s = __builtin_shufflevector(x[2], x[3], 2, 10, 3, 11, 6, 14, 7, 15);
     t[0] = __builtin_shufflevector(p, q, 0, 1, 8, 9, 4, 5, 12, 13);
     t[1] = __builtin_shufflevector(p, q, 2, 3, 10, 11, 6, 7, 14, 15);
     t[2] = __builtin_shufflevector(r, s, 0, 1, 8, 9, 4, 5, 12, 13);
@@ -74,7 +75,8 @@ static void logits_of_pair(vf (*logits)[2], const float *const *z, const float *
     }
 }
 
-/* What the loss is made of, row by row in lanes: the sum of log(total) - gap of the label is that of log(product of totals) - sum of gaps. */
+/* What the loss is made of, row by row in lanes: the sum of log(total) - gap of the label is that of log(product of totals) - sum of
+ * gaps. */
 typedef struct losses {
     vf product, gaps;
     double sum;
@@ -142,8 +144,8 @@ INLINE void residual_of_pair(float *g, losses *l, vf (*x)[2], const int32_t *lab
 }
 
 /* Classes k to k + C - 1, V vectors of columns from j on: their sums over the batch in row order, then theta. */
-INLINE void update_tile(float *theta, const float *g, const float *const *z, vf shrink, vf scale, int64_t n, int64_t stride, int64_t k, int64_t j,
-                        int64_t ld, const int C, const int V) {
+INLINE void update_tile(float *theta, const float *g, const float *const *z, vf shrink, vf scale, int64_t n, int64_t stride, int64_t k,
+                        int64_t j, int64_t ld, const int C, const int V) {
     vf sum[4][3] = {{{0}}};
     g += k * stride;
     theta += k * ld + j;
@@ -170,8 +172,8 @@ INLINE void update_tile(float *theta, const float *g, const float *const *z, vf 
         }
 }
 
-INLINE void update_columns(float *theta, const float *g, const float *const *z, const lli_update *u, int64_t n, int64_t stride, int64_t K, int64_t j,
-                           int64_t ld, const int V) {
+INLINE void update_columns(float *theta, const float *g, const float *const *z, const lli_update *u, int64_t n, int64_t stride, int64_t K,
+                           int64_t j, int64_t ld, const int V) {
     const vf shrink = all(u->shrink), scale = all(-u->scale);
     for (int64_t t = 0, tiles = (K + 3) / 4; t < tiles; t++) {
         int64_t k = tiles_start(t, tiles, K);
@@ -184,8 +186,8 @@ INLINE void update_columns(float *theta, const float *g, const float *const *z, 
     }
 }
 
-double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K, int64_t D,
-                        int64_t ld) {
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K,
+                        int64_t D, int64_t ld) {
     const int64_t columns = D + 1, stride = (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR, vectors = (columns + W - 1) / W;
     losses l = {all(1), {0}, 0};
     for (int64_t i = 0, pairs = 0; i < n; i += STEP_PAIR) {

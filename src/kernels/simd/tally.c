@@ -50,8 +50,8 @@ INLINE void find_top(float *largest_out, int32_t *top, int32_t *overflow, const 
     }
 }
 
-/* e (g - 1 + exp(-g)), where e = e_first exp(g): e g - e + e_first, or near 0, where that would be lost in rounding, e g^2 times a polynomial
- * within 2e-6. */
+/* e (g - 1 + exp(-g)), where e = e_first exp(g): e g - e + e_first, or near 0, where that would be lost in rounding, e g^2 times a
+ * polynomial within 2e-6. */
 INLINE vf apart_of(vf e, vf g, vf e_first) {
     vf square = g * g, p = fma_f(g, all(-0x1.1115f8p-7f), all(0x1.55ec34p-5f));
     p = fma_f(g, p, all(-0x1.55558ep-3f));
@@ -65,9 +65,9 @@ INLINE vf first_odds(const float *first) {
     return larger(x, (vf)(((vi)x >> 31) & (vi)all((float)LLI_TALLY_SCALE)));
 }
 
-/* The members from .. to - 1: logits -> odds of `count` classes from k0 on, their sum without the top class, and how far they are from those of
- * the first member. Short loops: in a single one each operation would wait for the one before. `is_first`: this is the first member itself,
- * and its gaps are kept. */
+/* The members from .. to - 1: logits -> odds of `count` classes from k0 on, their sum without the top class, and how far they are from
+ * those of the first member. Short loops: in a single one each operation would wait for the one before. `is_first`: this is the first
+ * member itself, and its gaps are kept. */
 INLINE void find_odds_of(group *w, int64_t from, int64_t to, int64_t i, int64_t k0, int64_t count, const int V, const bool is_first) {
     lli_tally *t = w->t;
     const int64_t start = (w->g * t->K + k0) * R + i;
@@ -179,8 +179,8 @@ static void softmax_of_others(group *w, int64_t from) {
     softmaxes(w, from, w->m->count, false);
 }
 
-/* sum w KL(p || p_first), which is (apart + o - o_first) / (1 + o) - log((1 + o) / (1 + o_first)). Members of one weight: the product of the
- * ratios - 1 has one logarithm for all. */
+/* sum w KL(p || p_first), which is (apart + o - o_first) / (1 + o) - log((1 + o) / (1 + o_first)). Members of one weight: the product of
+ * the ratios - 1 has one logarithm for all. */
 static void divergences(const group *w) {
     const lli_members *m = w->m;
     const int64_t row = w->g * R;
@@ -200,7 +200,8 @@ static void divergences(const group *w) {
     }
 }
 
-/* One class of W rows, all members of the chunk: shift and square. With scores the shift is added there, member by member: the same sums. */
+/* One class of W rows, all members of the chunk: shift and square. With scores the shift is added there, member by member: the same
+ * sums. */
 INLINE void add_differences(const group *w, int64_t place, const float *odds, int64_t row, const bool weighted) {
     lli_tally *t = w->t;
     const int64_t stride = w->rows * t->K, rows = w->rows, count = w->m->count;

@@ -113,8 +113,8 @@ void LEVEL(update)(float *theta, const float *g, const float *z, const lli_updat
         LEVEL(add_noise)(theta, u->stream, K, D, ld, u->noise);
 }
 
-void LEVEL(update_of)(float *theta, const float *g, const float *const *z, const float *const *next, const lli_update *u, int64_t n, int64_t K,
-                      int64_t D, int64_t ld, int64_t ldk) {
+void LEVEL(update_of)(float *theta, const float *g, const float *const *z, const float *const *next, const lli_update *u, int64_t n,
+                      int64_t K, int64_t D, int64_t ld, int64_t ldk) {
     outer_product(&(work){theta, NULL, all(u->shrink), all(-u->scale), g, NULL, z, next, n, ld, ldk}, K, UPDATE, APART);
     if (u->noise > 0)
         LEVEL(add_noise)(theta, u->stream, K, D, ld, u->noise);
