@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `lastlayer`: finds the subcommand, parses, runs, and turns its status into the exit code. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "help.h"
@@ -120,7 +122,16 @@ static ll_status dispatch(int argc, char **argv) {
     return unknown_command(argv[1]);
 }
 
+/* A standard stream that the caller closed would give its number to the next file opened, and a message would be written into that
+ * file. Such a stream becomes one on which reading and writing fail. */
+static void fill_closed_streams(void) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+    fill_closed_streams();
     const command *cmd = argc > 1 ? find(argv[1]) : NULL;
     if (cmd)
         return (int)run(cmd, argc - 2, argv + 2);

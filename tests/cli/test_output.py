@@ -340,6 +340,24 @@ def input_that_is_cut_off_meanwhile(name):
 
 
 @case
+def message_with_stderr_closed():
+    """It has nowhere to go; least of all into the file of the unfinished run, which is the first that fit opens to keep open."""
+    big()
+    words = [*samples.FIT, "--method", "bootstrap", "--samples", "200", "--epochs", "30"]
+    run(*words, "-o", "whole.safetensors")
+    features = open("features.npy", "rb").read()
+    process = subprocess.Popen([COMMAND, *words, "-o", "out.safetensors"], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
+    while not has_header("out.safetensors.partial"):
+        check(process.poll() is None, "fit ended before its input was cut off")
+    os.truncate("features.npy", 4096)
+    process.communicate(timeout=TIMEOUT)
+    check(process.returncode == 3, process.returncode)
+    open("features.npy", "wb").write(features)
+    run(*words, "-o", "out.safetensors", "--resume")
+    check(open("out.safetensors", "rb").read() == open("whole.safetensors", "rb").read(), "the resumed file differs")
+
+
+@case
 def reader_that_went_away():
     samples.make()
     process = subprocess.Popen(f"'{COMMAND}' help man | head -1", shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
