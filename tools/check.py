@@ -24,9 +24,9 @@ def run(*command, **more):
 
 
 def configure(folder, *options, **env):
-    if (root / folder / "build.ninja").exists():
-        return
     options = list(options)
+    if (root / folder / "build.ninja").exists():  # perhaps from before the tests' packages were there
+        options.append("--reconfigure")
     if folder == "build" and os.environ.get("CI") == "true":  # sanitizers make the compiler see ghosts
         options.append("-Dwerror=true")
     done = run("meson", "setup", folder, *options, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
