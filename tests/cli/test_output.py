@@ -342,17 +342,19 @@ def input_that_is_cut_off_meanwhile(name):
 @case
 def message_with_stderr_closed():
     """It has nowhere to go; least of all into the file of the unfinished run, which is the first that fit opens to keep open."""
-    big()
-    words = [*samples.FIT, "--method", "bootstrap", "--samples", "200", "--epochs", "30"]
+    samples.make()
+    features = np.tile(np.load("features.npy"), (1000, 1))
+    np.save("features.npy", features)
+    np.save("labels.npy", np.tile(np.load("labels.npy"), 1000))
+    words = [*samples.FIT, "--method", "sgd", "--samples", "20", "--shuffle", "block:100000"]  # reads the file at every epoch
     run(*words, "-o", "whole.safetensors")
-    features = open("features.npy", "rb").read()
     process = subprocess.Popen([COMMAND, *words, "-o", "out.safetensors"], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2))
     while not has_header("out.safetensors.partial"):
         check(process.poll() is None, "fit ended before its input was cut off")
     os.truncate("features.npy", 4096)
     process.communicate(timeout=TIMEOUT)
     check(process.returncode == 3, process.returncode)
-    open("features.npy", "wb").write(features)
+    np.save("features.npy", features)
     run(*words, "-o", "out.safetensors", "--resume")
     check(open("out.safetensors", "rb").read() == open("whole.safetensors", "rb").read(), "the resumed file differs")
 
