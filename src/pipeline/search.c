@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the grid: single chains side by side, one per worker, then methods of many members one after the other, their members side by side.
- * Networks go one after the other, since their steps use all workers. Either way a run gives the same bits. */
+ * Networks of long steps go one after the other, since such a step uses all workers. Either way a run gives the same bits. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,6 +14,8 @@
 #include "pipeline/network.h"
 #include "pipeline/search.h"
 
+/* Rows of a batch times numbers of a network, from where a step is worth sharing: some milliseconds. */
+enum { LONG_STEP = 1 << 26 };
 
 /* ---- what is left to do ---- */
 
@@ -44,7 +46,9 @@ static ll_status drop_finished(ll_context *ctx, lli_search *s) {
 }
 
 static bool one_by_one(const lli_search *s, const lli_run *run) {
-    return s->start.origin.network || lli_method_find(run->options.method)->tasks(&run->options) > 1;
+    const lli_network *network = s->start.origin.network;
+    bool long_steps = network && lli_network_model(network)->floats >= LONG_STEP / LLI_MAX(1, run->options.batch_size);
+    return long_steps || lli_method_find(run->options.method)->tasks(&run->options) > 1;
 }
 
 int64_t lli_search_rows(const lli_search *s) {
