@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale oracle fuzz cross clean
+.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale results oracle fuzz cross clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -48,6 +48,11 @@ bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> ben
 	@$(MAKE) --no-print-directory build/lastlayer
 	@ninja -C build bench_heads
 	@$(PYTHON) bench/scale.py $(ARGS)
+
+results:        ## the experiments of docs/results, hours in all: ARGS="mnist fashion notmnist vgg resnet56 imagenet"
+	@tools/setup build check
+	@$(MAKE) --no-print-directory build/lastlayer
+	@$(PYTHON) tools/results.py $(ARGS)
 
 oracle:         ## make the committed fixtures again and compare
 	@tools/setup build check oracle

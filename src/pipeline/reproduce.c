@@ -274,15 +274,20 @@ static ll_status run_stage(ll_context *ctx, lli_reproduce *r, const lli_stage *s
 static ll_status run_all(ll_context *ctx, lli_reproduce *r) {
     lli_stage stages[LLI_STAGES_MAX];
     int64_t count;
-    double total = 0, expected = 0, begin = lli_clock_seconds();
+    double left = 0, took = 0, expected = 0; /* seconds: of the stages to come; of those behind, without what an earlier call had made */
     LLI_TRY(lli_stages_plan(stages, &count, ctx, r));
     for (int64_t i = 0; i < count; i++)
-        total += stages[i].seconds;
+        left += stages[i].seconds;
     for (int64_t i = 0; i < count; i++) {
-        double spent = lli_clock_seconds() - begin, pace = expected > 5 ? spent / expected : 1; /* what the past says about the estimates */
-        lli_stages_tell(ctx, r, &stages[i], i + 1, count, (total - expected) * pace);
+        lli_stages_tell(ctx, r, &stages[i], i + 1, count, left * (expected > 5 ? took / expected : 1));
+        double begin = lli_clock_seconds();
         LLI_TRY(run_stage(ctx, r, &stages[i]));
-        expected += stages[i].seconds;
+        double seconds = lli_clock_seconds() - begin;
+        left -= stages[i].seconds;
+        if (seconds > 0.2 * stages[i].seconds) {
+            took += seconds;
+            expected += stages[i].seconds;
+        }
         bool last_of_task = i + 1 == count || stages[i + 1].task != stages[i].task;
         if (last_of_task) { /* one set of images at a time */
             ll_images_free(r->images[stages[i].task]);

@@ -136,8 +136,12 @@ static int64_t diverged(const tables *t, const char *method) {
 
 static ll_status describe(lli_text *out, const tables *t) {
     const lli_reproduce *r = t->r;
+    const ll_reproduce_options *o = &r->options;
+    bool changed = o->full_lr || o->full_samples || o->full_epochs || o->full_dropout;
     lli_text_add(out, "lastlayer %s (%s kernels), %s, seed%s", LL_VERSION, ll_isa(),
-                 r->options.quick ? "the short version (--quick), not for comparison with the paper" : "the paper's grids",
+                 o->quick  ? "the short version (--quick), not for comparison with the paper"
+                 : changed ? "the paper's grid on the last layer, another on the full network"
+                           : "the paper's grids",
                  r->seed_count > 1 ? "s" : "");
     for (int64_t s = 0; s < r->seed_count; s++)
         lli_text_add(out, "%s %" PRIu64, s ? "," : "", r->seeds[s]);
