@@ -12,26 +12,11 @@ import numpy as np
 import images
 import samples
 from tap import COMMAND, case, cases_of, check, fails, main, run
+from tensors import read, tensors
 
 METHODS = ["point", "sgd", "sgld", "bootstrap", "dropout", "ensemble"]
 DATA = ("--data", "mnist")
 FIT = ("fit", "--network", "net.safetensors", *DATA, "--samples", 3, "--epochs", 2, "--lr", ".05", "--batch-size", 32)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def tensors(path):
-    """Arrays and metadata of a .safetensors file."""
-    data = read(path)
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    meta = header.pop("__metadata__", {})
-    types = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
-    return {name: np.frombuffer(data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]], types[t["dtype"]]).reshape(t["shape"])
-            for name, t in header.items()}, meta
 
 
 def trained(*more, net="mlp:16,8"):

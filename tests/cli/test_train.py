@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import struct
 import subprocess
 import time
 
@@ -13,25 +12,10 @@ import numpy as np
 import images
 import samples
 from tap import COMMAND, case, cases_of, check, fails, main, run
+from tensors import read, tensors
 
 NET = ("--net", "mlp:64,12")
 TRAIN = ("train", "--data", "fashion", *NET)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def tensors(path):
-    """Arrays and metadata of a .safetensors file."""
-    data = read(path)
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    meta = header.pop("__metadata__", {})
-    types = {"F32": np.float32, "F64": np.float64, "I64": np.int64}
-    return {name: np.frombuffer(data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]], types[t["dtype"]]).reshape(t["shape"])
-            for name, t in header.items()}, meta
 
 
 def train(out, *more, **options):
