@@ -671,7 +671,7 @@ typedef struct ll_search_options {
     int64_t layers;
     const char *dropout_at;
     const char *protocol;   /* "honest": validation rows choose, others report; "paper": the test set does both */
-    const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": also of hq; "auroc": largest AUROC of the three (paper only) */
+    const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": also of hq; "auroc": largest AUROC of sr and std (paper only) */
 } ll_search_options;
 
 LL_API ll_search_options ll_search_options_default(void);

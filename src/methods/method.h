@@ -58,6 +58,8 @@ const lli_method *lli_method_find(const char *name); /* NULL if there is none */
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data,
                           bool network) LL_CHECK_RESULT;
 
+double lli_fit_lr(const ll_dataset *data, bool network); /* that --lr auto stands for */
+
 /* What the options say about the ensemble to come: shape, weights, provenance. */
 ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,
                        const lli_origin *origin) LL_CHECK_RESULT;

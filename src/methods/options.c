@@ -95,6 +95,12 @@ static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_data
             bytes * 1e-9, memory * 1e-9, seconds);
 }
 
+/* Below the inverse of the curvature along a row for one layer; for several a rule of thumb. */
+double lli_fit_lr(const ll_dataset *data, bool network) {
+    double lr = 1 / (1 + data->mean_square);
+    return network ? fmin(lr, NETWORK_LR) : lr;
+}
+
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
     *out = given ? *given : ll_fit_options_default();
     if (out->struct_size != sizeof *out)
@@ -118,10 +124,7 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
     if (out->thin == 0)
         out->thin = lli_chain_epoch_steps(data->rows.N, out->batch_size);
     if (out->lr == 0) {
-        /* Below the inverse of the curvature along a row for one layer; for several a rule of thumb. */
-        out->lr = 1 / (1 + data->mean_square);
-        if (network)
-            out->lr = fmin(out->lr, NETWORK_LR);
+        out->lr = lli_fit_lr(data, network);
         if (ll_method_uses(out->method, "lr"))
             lli_log(ctx, LL_LOG_NOTE,
                     network ? "lr = %.4g, which is the lesser of 0.01 and 1/(1 + mean |x|^2)" : "lr = %.4g, which is 1/(1 + mean |z|^2)",

@@ -33,16 +33,18 @@ double lli_selection_aurc(const ll_score *score, bool hq) {
     return hq ? fmin(least, score->aurc[LL_CONFIDENCE_HQ]) : least;
 }
 
-double lli_selection_largest(const double values[LL_CONFIDENCE_COUNT]) {
-    return fmax(fmax(values[LL_CONFIDENCE_SR], values[LL_CONFIDENCE_STD]), values[LL_CONFIDENCE_HQ]);
+double lli_selection_largest(const double values[LL_CONFIDENCE_COUNT], bool hq) {
+    double largest = fmax(values[LL_CONFIDENCE_SR], values[LL_CONFIDENCE_STD]);
+    return hq ? fmax(largest, values[LL_CONFIDENCE_HQ]) : largest;
 }
 
 double lli_selection_value(const lli_selection *s, const ll_trial *trial) {
     if (trial->diverged)
         return INFINITY;
     const ll_score *score = &trial->score[s->chooses];
-    double value = s->rule == LLI_SELECTION_AUROC ? -lli_selection_largest(score->auroc)
-                                                  : lli_selection_aurc(score, s->rule == LLI_SELECTION_AURC_HQ);
+    bool auroc = s->rule == LLI_SELECTION_AUROC || s->rule == LLI_SELECTION_AUROC_HQ;
+    double value = auroc ? -lli_selection_largest(score->auroc, s->rule == LLI_SELECTION_AUROC_HQ)
+                         : lli_selection_aurc(score, s->rule == LLI_SELECTION_AURC_HQ);
     return isnan(value) ? INFINITY : value;
 }
 
@@ -70,14 +72,14 @@ static const double *find_kind(const ll_score *score, const char *name, size_t l
     return NULL;
 }
 
-static double extreme(const char *kind, const ll_score *score) {
+static double extreme(const char *kind, const ll_score *score, bool auroc_hq) {
     const double *values = find_kind(score, kind, strlen(kind));
     if (!values)
         return NAN;
-    return values == score->aurc ? lli_selection_aurc(score, false) : lli_selection_largest(values);
+    return values == score->aurc ? lli_selection_aurc(score, false) : lli_selection_largest(values, values != score->auroc || auroc_hq);
 }
 
-double lli_selection_metric(const char *name, const ll_score *score, const ll_score *point) {
+double lli_selection_metric(const char *name, const ll_score *score, const ll_score *point, bool auroc_hq) {
     if (strcmp(name, "accuracy") == 0)
         return score->accuracy;
     if (strcmp(name, "nll") == 0)
@@ -85,10 +87,10 @@ double lli_selection_metric(const char *name, const ll_score *score, const ll_sc
     if (strcmp(name, "ece") == 0)
         return score->ece;
     if (strncmp(name, "min_", 4) == 0 || strncmp(name, "max_", 4) == 0)
-        return extreme(name + 4, score);
+        return extreme(name + 4, score, auroc_hq);
     if (strncmp(name, "ratio_", 6) == 0) {
         const double *reference = point ? find_kind(point, name + 6, strlen(name + 6)) : NULL;
-        return reference ? extreme(name + 6, score) / reference[LL_CONFIDENCE_SR] : NAN;
+        return reference ? extreme(name + 6, score, auroc_hq) / reference[LL_CONFIDENCE_SR] : NAN;
     }
     const char *last = strrchr(name, '_');
     const double *values = last ? find_kind(score, name, (size_t)(last - name)) : NULL;

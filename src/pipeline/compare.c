@@ -88,7 +88,7 @@ static ll_status run_task(ll_context *ctx, void *arg, int64_t task, int worker) 
 }
 
 static ll_status predict(ll_context *ctx, ll_predictions **out, const entry *e, const ll_dataset *data) {
-    const lli_predict_request request = {.probs = true};
+    const lli_predict_request request = {.probs = true, .fitted = strcmp(e->options.method, "point") != 0};
     lli_predict_totals totals = {0};
     return lli_predictions_collect(out, ctx, e->ensemble, data, &request, &totals);
 }
@@ -177,7 +177,10 @@ static ll_status report(ll_context *ctx, ll_compare_row *row, const entry *e, co
     }
     if (row->diverged)
         return LL_OK;
-    LLI_TRY(judge(ctx, row, e, test, options->out, options->risk));
+    ll_status status = judge(ctx, row, e, test, options->out, options->risk);
+    row->diverged = status == LL_ERR_DIVERGED;
+    if (row->diverged || status != LL_OK)
+        return row->diverged ? LL_OK : status;
     return options->predictions ? write_predictions(ctx, e, test, options) : LL_OK;
 }
 

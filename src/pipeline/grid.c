@@ -37,8 +37,9 @@ ll_search_options ll_search_options_default(void) {
 static const ll_option table[] = {
     LIST("method", 'm', method, "point,sgd,sgld,bootstrap,dropout", "methods to try"),
     LIST("samples", 'S', samples, "10,100,1000/bootstrap:10,100", "numbers of members; after a slash, those of one method"),
-    LIST("lr", 0, lr, "0.1,0.05,0.01,0.005,0.001", "learning rates; auto is 1/(1 + mean |z|^2)"),
-    LIST("batch-size", 'B', batch_size, "128", "rows per step"),
+    LIST("lr", 0, lr, "0.1,0.05,0.01,0.005,0.001",
+         "learning rates; auto is 1/(1 + mean |z|^2), for networks and several layers at most 0.01"),
+    LIST("batch-size", 'B', batch_size, "128", "rows per step; with several layers the first also trains theta*"),
     LIST("epochs", 'E', epochs, "bootstrap:10/dropout:100", "training epochs of bootstrap and dropout"),
     LIST("dropout", 'p', dropout, "0.1,0.3,0.5", "rates at which dropout zeroes features"),
     {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1",
@@ -58,7 +59,7 @@ static const ll_option table[] = {
     {"protocol", 0, LL_OPTION_CHOICE, AT(protocol), "P", "honest|paper", 0, 0, false, false, "honest",
      "honest: validation rows choose, test rows report; paper: the test rows do both"},
     {"by", 0, LL_OPTION_CHOICE, AT(by), "RULE", "aurc|aurc-hq|auroc", 0, 0, false, false, "aurc",
-     "what chooses: the least AURC of sr and std, of sr, std and hq, or (paper only) the largest AUROC"},
+     "what chooses: the least AURC of sr and std, of sr, std and hq, or (paper only) the largest AUROC of sr and std"},
 };
 
 const ll_option *ll_search_options_table(size_t *count) {
@@ -157,6 +158,19 @@ static ll_status read_list(list *out, ll_context *ctx, const char *flag, const c
     }
 }
 
+ll_status lli_grid_batch_size(int64_t *out, ll_context *ctx, const ll_search_options *o) {
+    const char *p;
+    size_t size = 0;
+    double value = (double)ll_fit_options_default().batch_size;
+    LLI_TRY(find_section(&p, &size, ctx, "batch-size", o->batch_size, ""));
+    if (p) {
+        const char *comma = memchr(p, ',', size);
+        LLI_TRY(read_value(ctx, &value, "batch-size", p, comma ? (size_t)(comma - p) : size, 0));
+    }
+    *out = (int64_t)value;
+    return LL_OK;
+}
+
 /* ---- runs ---- */
 
 static void add_part(lli_text *name, const char *method, const char *flag, const char *letter, double value) {
@@ -204,9 +218,10 @@ typedef struct lists {
     list samples, lr, batch_size, epochs, dropout;
 } lists;
 
-static ll_status read_lists(lists *l, ll_context *ctx, const ll_search_options *o, const char *method, const ll_dataset *train) {
+static ll_status read_lists(lists *l, ll_context *ctx, const ll_search_options *o, const char *method, const ll_dataset *train,
+                            bool network) {
     ll_fit_options fit = ll_fit_options_default();
-    double automatic = 1 / (1 + train->mean_square);
+    double automatic = lli_fit_lr(train, network);
     LLI_TRY(read_list(&l->samples, ctx, "samples", o->samples, method, 0, 0));
     LLI_TRY(read_list(&l->lr, ctx, "lr", o->lr, method, automatic, automatic));
     LLI_TRY(read_list(&l->batch_size, ctx, "batch-size", o->batch_size, method, (double)fit.batch_size, 0));
@@ -219,7 +234,7 @@ static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_opt
     lists *l;
     LLI_TRY(lli_memory_new(ctx, &l, 1, sizeof *l));
     ll_status status;
-    LLI_DO(read_lists(l, ctx, o, method, train));
+    LLI_DO(read_lists(l, ctx, o, method, train, network));
     for (int b = 0; b < l->batch_size.count; b++)
         for (int e = 0; e < l->epochs.count; e++)
             for (int p = 0; p < l->dropout.count; p++)

@@ -21,6 +21,8 @@ typedef struct lli_grid {
 /* Every run of the options on this training set; `network`: theta* is one. Words of the options stay borrowed. */
 ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options *options, const ll_dataset *train,
                         bool network) LL_CHECK_RESULT;
+/* Of the training of theta*, where that is trained by steps: the first of the list that holds for all methods. */
+ll_status lli_grid_batch_size(int64_t *out, ll_context *ctx, const ll_search_options *options) LL_CHECK_RESULT;
 void lli_grid_release(lli_grid *grid);
 
 /* What a row costs: once through a training step, against once through a member's prediction. */

@@ -65,10 +65,19 @@ static int reference_scope(const lli_reproduce *r) {
     return r->experiment.layers > 1 && r->layers > 1 ? 1 : 0;
 }
 
+/* Whether the paper's table of AUROC shows hq. */
+static bool shows_hq(const lli_reproduce *r) {
+    return !isnan(lli_paper_value(r->experiment.name, lli_tasks[LLI_TASK_OOD], "last", "dropout", "auroc_hq"));
+}
+
 static const ll_trial *chosen(const tables *t, int64_t seed, int task, int scope, const char *method, const char *protocol) {
-    const char *by = task == LLI_TASK_OOD && strcmp(protocol, "paper") == 0 ? "auroc" : "aurc";
     const ll_results *results = t->results[seed][task][scope];
-    int64_t best = ll_results_best(results, method, protocol, by);
+    bool paper = strcmp(protocol, "paper") == 0, auroc = paper && task == LLI_TASK_OOD;
+    const lli_selection selection = {!auroc             ? LLI_SELECTION_AURC
+                                     : shows_hq(t->r) ? LLI_SELECTION_AUROC_HQ
+                                                      : LLI_SELECTION_AUROC,
+                                     paper ? LL_SPLIT_ALL : LL_SPLIT_VAL, paper ? LL_SPLIT_ALL : LL_SPLIT_TEST};
+    int64_t best = lli_selection_best(&selection, results->trials, results->count, method);
     return best < 0 ? NULL : &results->trials[best];
 }
 
@@ -90,7 +99,8 @@ static void add_row(tables *t, int task, int scope, const char *method, const ch
         double values[LLI_SEEDS_MAX];
         const char *key = lli_reproduced_metrics[m].key;
         for (int64_t s = 0; s < row->seeds; s++)
-            values[s] = lli_selection_metric(key, &row->trial[s]->score[split], point[s] ? &point[s]->score[split] : NULL);
+            values[s] = lli_selection_metric(key, &row->trial[s]->score[split], point[s] ? &point[s]->score[split] : NULL,
+                                             shows_hq(r));
         lli_selection_spread(&row->ours[m], &row->spread[m], values, row->seeds);
         row->paper[m] = lli_paper_value(r->experiment.name, lli_tasks[task], name, method, key);
     }
@@ -156,6 +166,9 @@ static ll_status describe(lli_text *out, const tables *t) {
     if (r->full)
         lli_text_add(out, "Grid of the full network: lr %s, S %s, epochs %s, p %s.\n", r->experiment.full.lr, r->experiment.full.samples,
                      r->experiment.full.epochs, r->experiment.full.dropout);
+    if (r->layers > 1)
+        lli_text_add(out, "theta* of several layers: %" PRId64 " epochs of Adam with batches of %s, as the last one left it.\n",
+                     ll_train_options_default("head:2").epochs, r->experiment.batch_size);
     lli_text_add(out, "Seconds of workers in all trials: %.0f last layer", seconds_of(t, false));
     if (r->full)
         lli_text_add(out, ", %.0f full network", seconds_of(t, true));

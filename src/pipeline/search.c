@@ -205,9 +205,11 @@ ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *da
     start.layers = o->layers;
     start.dropout_at = o->dropout_at;
     start.seed = o->seed;
+    start.shuffle = o->shuffle;
     ll_status status;
     LLI_DO(take_network_rows(ctx, s));
     LLI_DO(lli_grid_init(&s->grid, ctx, o, s->data.train, data->network || o->layers > 1));
+    LLI_DO(lli_grid_batch_size(&start.batch_size, ctx, o));
     LLI_DO(lli_start_init(ctx, &s->start, s->data.train, data->head, data->network, &start));
     LLI_DO(check_labels(ctx, &s->data, s->start.origin.model->K));
     if (!s->data.val)

@@ -29,22 +29,37 @@ static void judgement_release(judgement *j) {
 }
 
 static ll_status predict(ll_context *ctx, ll_predictions **out, lli_search *s, const ll_ensemble *e, const ll_dataset *data,
-                         double *running) {
+                         bool fitted, double *running) {
     if (!data)
         return LL_OK;
     lli_meter meter;
     lli_meter_init_part(&meter, &s->meter, e->plan.S, data->rows.N);
-    const lli_predict_request request = {.probs = true, .running = running != NULL, .meter = &meter};
+    const lli_predict_request request = {.probs = true, .running = running != NULL, .meter = &meter, .fitted = fitted};
     lli_predict_totals totals = {.running = running};
-    return lli_predictions_collect(out, ctx, e, data, &request, &totals);
+    ll_status status = lli_predictions_collect(out, ctx, e, data, &request, &totals);
+    if (status == LL_ERR_DIVERGED)
+        lli_meter_add(ctx, &meter, data->rows.N - atomic_load(&meter.done));
+    return status;
 }
 
-static ll_status judge(ll_context *ctx, judgement *j, lli_search *s, const ll_ensemble *e, double *running) {
+/* All sets, also after one on which the members' logits are beyond single precision; LL_ERR_DIVERGED then. */
+static ll_status predict_all(ll_context *ctx, judgement *j, lli_search *s, const ll_ensemble *e, bool fitted, double *running) {
+    const ll_dataset *sets[] = {s->data.val, s->data.test, s->data.out};
+    ll_predictions **const places[] = {&j->val, &j->test, &j->out};
+    bool diverged = false;
+    for (size_t i = 0; i < LLI_COUNT(sets); i++) {
+        ll_status status = predict(ctx, places[i], s, e, sets[i], fitted, sets[i] == s->data.test ? running : NULL);
+        diverged = diverged || status == LL_ERR_DIVERGED;
+        if (status != LL_OK && status != LL_ERR_DIVERGED)
+            return status;
+    }
+    return diverged ? LL_ERR_DIVERGED : LL_OK;
+}
+
+static ll_status judge(ll_context *ctx, judgement *j, lli_search *s, const ll_ensemble *e, bool fitted, double *running) {
     const ll_search_data *d = &s->data;
     LLI_TRY(lli_memory_new(ctx, &j->evaluations, LL_SPLIT_COUNT, sizeof *j->evaluations));
-    LLI_TRY(predict(ctx, &j->val, s, e, d->val, NULL));
-    LLI_TRY(predict(ctx, &j->test, s, e, d->test, running));
-    LLI_TRY(predict(ctx, &j->out, s, e, d->out, NULL));
+    LLI_TRY(predict_all(ctx, j, s, e, fitted, running));
     const ll_outcome *out = j->out ? &j->out->view : NULL;
     LLI_TRY(lli_evaluate(&j->evaluations[LL_SPLIT_ALL], ctx, &j->test->view, out, NULL, NULL));
     if (d->val) {
@@ -79,8 +94,11 @@ static ll_status finish_trial(ll_context *ctx, lli_search *s, const lli_run *run
     trial.name = name;
     if (!diverged) {
         const ll_ensemble prefix = lli_ensemble_prefix(whole, S);
-        LLI_DO(judge(ctx, &j, s, &prefix, running));
-        for (ll_split split = 0; split < LL_SPLIT_COUNT; split++)
+        status = judge(ctx, &j, s, &prefix, strcmp(o->method, "point") != 0, running);
+        trial.diverged = status == LL_ERR_DIVERGED;
+        if (!trial.diverged)
+            LLI_DO(status);
+        for (ll_split split = 0; !trial.diverged && split < LL_SPLIT_COUNT; split++)
             lli_score_take(&trial.score[split], &j.evaluations[split]);
     }
     trial.seconds = seconds_fit * (double)S / (double)o->samples + lli_clock_seconds() - begin;

@@ -27,6 +27,7 @@ typedef struct lli_predict_request {
     const int64_t *rows;  /* [R] rising, whose members are kept; NULL = none */
     int64_t R;
     lli_meter *meter;     /* counts rows; NULL = one of its own */
+    bool fitted;          /* just now, on good rows: logits beyond single precision are LL_ERR_DIVERGED, not LL_ERR_DATA */
 } lli_predict_request;
 
 /* Results over all rows, owned by the caller. */

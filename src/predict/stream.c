@@ -75,8 +75,10 @@ static ll_status run_block(ll_context *ctx, void *arg, int64_t task, int worker)
         out.truth = st->data->labels + first;
     }
     ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->source, first, n, first + st->request->row_offset, true);
-    if (status != LL_OK)
-        return lli_fail(ctx, status, "%s", ll_predictor_message(st->predictors[worker]));
+    if (status != LL_OK) {
+        const char *why = ll_predictor_message(st->predictors[worker]);
+        return lli_fail(ctx, st->request->fitted && status == LL_ERR_DATA ? LL_ERR_DIVERGED : status, "%s", why);
+    }
     lli_meter_add(ctx, st->request->meter ? st->request->meter : &st->meter, n);
     return LL_OK;
 }

@@ -160,7 +160,7 @@ static void add_row(lli_table *table, const ll_trial *t, const lli_selection *s,
                               r->aurc[LL_CONFIDENCE_HQ],
                               least,
                               least / point,
-                              lli_selection_largest(r->auroc)};
+                              lli_selection_largest(r->auroc, s->rule == LLI_SELECTION_AUROC_HQ)};
     for (int i = 0; i < table->columns - 7; i++)
         if (exact)
             lli_table_exact(table, numbers[i]);
@@ -199,7 +199,8 @@ static void add_table(lli_text *out, ll_context *ctx, const ll_trial *trials, co
 }
 
 static void add_rules(lli_text *out, const ll_trial *trials, const int64_t *order, int64_t count, const lli_selection *s) {
-    static const char *const rules[] = {"least AURC of sr and std", "least AURC of sr, std and hq", "largest AUROC of sr, std and hq"};
+    static const char *const rules[] = {"least AURC of sr and std", "least AURC of sr, std and hq", "largest AUROC of sr and std",
+                                        "largest AUROC of sr, std and hq"};
     const ll_trial *first = &trials[order[0]];
     if (first->diverged)
         return;

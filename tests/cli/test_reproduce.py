@@ -88,9 +88,14 @@ def features_of_ones_own():
     check(rows == [(m, f"layers-{n}") for n in (1, 2, 3) for m in METHODS + ["point"]], rows)
     check(found["seeds"] == [0, 1] and all(len(r["trials"]) == 2 for r in found["rows"]), "seeds")
     check("±" in markdown and "0.1032" in markdown, markdown)
+    check("half of the test rows choose" in markdown and "validation rows choose, test" not in markdown, markdown)
+    check("theta* of several layers: 20 epochs of Adam with batches of 512, as the last one left it" in markdown, markdown)
+    np.savez("f.npz", **np.load("f.npz"), features_val=made["out_features"], labels_val=made["test_labels"])
     run("reproduce", "cifar10", "--features", "f.npz", "--quick")
     rows = [(r["method"], r["scope"]) for r in tables("cifar10", suffix="-quick-given")[0]["rows"] if r["protocol"] == "paper"]
     check(rows == [(m, "last") for m in METHODS + ["point"]], rows)
+    markdown = tables("cifar10", suffix="-quick-given")[1]
+    check("half of the test rows choose" not in markdown and "validation rows choose, test rows report" in markdown, markdown)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def choice_is_the_argmin():
             kept = pathlib.Path("trials/best", f"{found['protocol']}-{method}.npz")
             check(name.encode() in kept.read_bytes(), f"{kept} is not of {name}")
     auroc = shown("--protocol", "paper", "--by", "auroc")
-    largest = {t["trial"]: max(x for x in (t["all"]["auroc"][c] for c in ("sr", "std", "hq")) if x is not None) for t in auroc["trials"]}
+    largest = {t["trial"]: max(x for x in (t["all"]["auroc"][c] for c in ("sr", "std")) if x is not None) for t in auroc["trials"]}
     for method, name in auroc["best"].items():
         check(largest[name] == max(largest[t["trial"]] for t in auroc["trials"] if t["method"] == method), f"{method} by auroc")
     figures = shown("--by", "aurc-hq")
@@ -381,6 +381,15 @@ def deep_heads():
     for trial in shown(store="deep")["trials"]:
         check_by_hand(trial, (*words[:4], "--layers", 2), (*samples.PREDICT, "--labels", "test_labels.npy"), "all")
     fails(USAGE, "search", *words, "--store", "deep", words=["another search"])
+    # theta* is trained with the batches and the shuffle of the search, and auto is the lr of fit.
+    own = ("--layers", 2, "--shuffle", "block:50")
+    run("search", *words, *own, "--method", "point,sgd", "--lr", "auto", "--samples", 3, "--batch-size", "16,32", "--store", "own")
+    run("fit", *words[:4], *own, "--method", "sgd", "--samples", 3, "--batch-size", 16, "-o", "e.safetensors")
+    made = json.loads(run("inspect", "e.safetensors", "--json")[0])["metadata"]
+    identity = json.loads(pathlib.Path("own/store.json").read_text())
+    check(identity["head_sha256"] == made["head_sha256"], "search and fit start elsewhere")
+    found = by_name(shown(store="own"))
+    check(found[f"sgd-lr{made['lr']}-B16-S3"]["status"] == "ok", (list(found), made["lr"]))
 
 
 @case
@@ -396,6 +405,24 @@ def a_network_that_diverges():
         if states == ["ok", "diverged"]:
             break
     check(states == ["ok", "diverged"], states)
+
+
+@case
+def logits_beyond_single_precision():
+    """Finite members whose logits are not: such a trial has diverged, and the search ends."""
+    images.squares()
+    run("train", "--data", "mnist", "--net", "mlp:16,8", "--epochs", 1, "-o", "net.safetensors")
+    flags = ("--network", "net.safetensors", "--data", "mnist", "--epochs", 1)
+    run("search", *flags, "--method", "bootstrap", "--lr", "0.01,1e4,1e5", "--samples", 2, "--store", "s")
+    states = {t["lr"]: t["status"] for t in shown(store="s")["trials"]}
+    check(states == {1e5: "diverged", 1e4: "diverged", 0.01: "ok"}, states)
+    lines = pathlib.Path("s/runs.jsonl").read_text()
+    run("search", *flags, "--method", "bootstrap", "--lr", "0.01,1e4,1e5", "--samples", 2, "--store", "s")
+    check(pathlib.Path("s/runs.jsonl").read_text() == lines, "a trial that diverged was run again")
+    rows = {r["method"]: r for r in json.loads(run("compare", *flags, "--samples", 2, "--lr", "1e5", "--json")[0])["methods"]}
+    check(rows["point"]["evaluation"]["n"] == 120 and rows["bootstrap"]["diverged"], rows)
+    run("fit", *flags, "--method", "bootstrap", "--lr", "1e4", "--samples", 2, "-o", "e.safetensors")
+    fails(5, "predict", "e.safetensors", "--data", "mnist", "-o", "p.npz", words=["beyond single precision"])
 
 
 @case

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "metrics/selection.h"
 #include "pipeline/paper.h"
 
 static const char *const methods[] = {"dropout", "bootstrap", "sgd", "sgld", "point"};
@@ -80,7 +81,31 @@ static void test_numbers(void **state) {
         }
 }
 
+/* A maximum is over the confidences that the paper's table shows: of AUROC that is hq on CIFAR-100 only, of AUPR always. */
+static void test_largest(void **state) {
+    (void)state;
+    ll_trial trials[2] = {{.method = "sgd"}, {.method = "sgd"}};
+    ll_score *score = &trials[0].score[LL_SPLIT_ALL], *other = &trials[1].score[LL_SPLIT_ALL];
+    double *kinds[] = {score->auroc, score->aupr_in, score->aupr_out};
+    for (int k = 0; k < 3; k++) {
+        kinds[k][LL_CONFIDENCE_SR] = 0.5;
+        kinds[k][LL_CONFIDENCE_STD] = 0.6;
+        kinds[k][LL_CONFIDENCE_HQ] = 0.9;
+        kinds[k][LL_CONFIDENCE_MAXMIN] = 0.95;
+    }
+    CHECK_NEAR(lli_selection_metric("max_auroc", score, score, false), 0.6, 0);
+    CHECK_NEAR(lli_selection_metric("max_auroc", score, score, true), 0.9, 0);
+    CHECK_NEAR(lli_selection_metric("ratio_auroc", score, score, false), 0.6 / 0.5, 0);
+    CHECK_NEAR(lli_selection_metric("max_aupr_in", score, score, false), 0.9, 0);
+    CHECK_NEAR(lli_selection_metric("ratio_aupr_out", score, score, false), 0.9 / 0.5, 0);
+    other->auroc[LL_CONFIDENCE_STD] = 0.7;
+    const lli_selection shown = {LLI_SELECTION_AUROC, LL_SPLIT_ALL, LL_SPLIT_ALL},
+                        with_hq = {LLI_SELECTION_AUROC_HQ, LL_SPLIT_ALL, LL_SPLIT_ALL};
+    assert_int_equal(lli_selection_best(&shown, trials, 2, "sgd"), 1);
+    assert_int_equal(lli_selection_best(&with_hq, trials, 2, "sgd"), 0);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables), cmocka_unit_test(test_numbers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables), cmocka_unit_test(test_numbers), cmocka_unit_test(test_largest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
