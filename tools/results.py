@@ -83,7 +83,7 @@ def vgg():
                   out="docs/results/cifar10-vgg16/training.json")
     lastlayer("encode", net, "--data", "cifar10", "-o", "results/vgg/encoded.npz")
     lastlayer("compare", "--features", "results/vgg/encoded.npz", *common, out="docs/results/cifar10-vgg16/last-layer.json")
-    lastlayer("compare", "--network", net, "--data", "cifar10", *common, "--epochs", 2, "--dropout", 0.1,
+    lastlayer("compare", "--network", net, "--data", "cifar10", *common, "--epochs", 1, "--dropout", 0.1,
               out="docs/results/cifar10-vgg16/full-network.json")
     keep("cifar10-vgg16")
 
