@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bundle.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/meter.h"
 #include "base/pool.h"
 #include "data/dataset.h"
 #include "formats/format.h"
+#include "pipeline/features.h"
 #include "pipeline/network.h"
 
 ll_encode_options ll_encode_options_default(void) {
@@ -84,14 +86,18 @@ static ll_status check(ll_context *ctx, const ll_network *n, const ll_encode_dat
 
 /* ---- provenance ---- */
 
+static void hash_network(char out[LLI_HASH_TEXT], const ll_network *n) {
+    lli_hash hash;
+    lli_hash_array(&hash, LL_DTYPE_F32, 1, &n->model->floats);
+    lli_hash_add(&hash, n->theta, (size_t)n->model->floats * sizeof *n->theta);
+    lli_hash_text(&hash, out);
+}
+
 static ll_status record_network(ll_context *ctx, writer *w) {
     const ll_network *n = w->network;
     lli_provenance *p = &w->provenance;
-    lli_hash hash;
     char text[LLI_HASH_TEXT];
-    lli_hash_array(&hash, LL_DTYPE_F32, 1, &n->model->floats);
-    lli_hash_add(&hash, n->theta, (size_t)n->model->floats * sizeof *n->theta);
-    lli_hash_text(&hash, text);
+    hash_network(text, n);
     LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
     LLI_TRY(lli_provenance_add(ctx, p, "net", ll_network_text(n)));
     LLI_TRY(lli_provenance_add(ctx, p, "network_sha256", text));
@@ -105,6 +111,28 @@ static ll_status record(ll_context *ctx, writer *w, const ll_encode_data *data) 
     if (data->test)
         LLI_TRY(lli_provenance_add(ctx, &w->provenance, "test_sha256", data->test->features_hash));
     return data->out ? lli_provenance_add(ctx, &w->provenance, "out_sha256", data->out->features_hash) : LL_OK;
+}
+
+ll_status lli_features_check(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data) {
+    char hash[LLI_HASH_TEXT];
+    ll_bundle *bundle;
+    hash_network(hash, network);
+    const struct {
+        const char *key, *what, *here;
+    } parts[] = {{"network_sha256", "another network", hash},
+                 {"train_sha256", "other training images", data->train ? data->train->features_hash : NULL},
+                 {"test_sha256", "other test images", data->test ? data->test->features_hash : NULL},
+                 {"out_sha256", "other images of unknown classes", data->out ? data->out->features_hash : NULL}};
+    LLI_TRY(ll_bundle_read(&bundle, ctx, path));
+    ll_status status = LL_OK;
+    for (size_t i = 0; i < LLI_COUNT(parts) && status == LL_OK; i++) {
+        const char *there = lli_bundle_meta(bundle, parts[i].key);
+        if (parts[i].here && (!there || strcmp(there, parts[i].here) != 0))
+            status = lli_fail(ctx, LL_ERR_USAGE, "%s holds features of %s than this call has; choose another --results", path,
+                              parts[i].what);
+    }
+    ll_bundle_free(bundle);
+    return status;
 }
 
 /* ---- rows ---- */

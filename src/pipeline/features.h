@@ -11,6 +11,8 @@ typedef struct lli_features {
 } lli_features;
 
 ll_status lli_features_read(lli_features *features, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+/* Refuses a file that lastlayer encode made of another network, or of other images. */
+ll_status lli_features_check(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data) LL_CHECK_RESULT;
 void lli_features_release(lli_features *features);
 
 #endif

@@ -15,6 +15,8 @@
 #include "formats/file.h"
 #include "formats/number.h"
 #include "pipeline/features.h"
+#include "pipeline/network.h"
+#include "pipeline/search.h"
 #include "pipeline/stages.h"
 
 ll_reproduce_options ll_reproduce_options_default(void) {
@@ -67,6 +69,9 @@ static ll_status read_seeds(ll_context *ctx, lli_reproduce *r, const char *text)
             return lli_fail(ctx, LL_ERR_USAGE, "--seeds is %.60s; expected whole numbers with commas between them", text);
         if (r->seed_count == LLI_SEEDS_MAX)
             return lli_fail(ctx, LL_ERR_USAGE, "--seeds has more than %d entries", LLI_SEEDS_MAX);
+        for (int64_t i = 0; i < r->seed_count; i++)
+            if (r->seeds[i] == (uint64_t)x.integer)
+                return lli_fail(ctx, LL_ERR_USAGE, "--seeds has %" PRIu64 " twice: that is one run, and no spread", r->seeds[i]);
         r->seeds[r->seed_count++] = (uint64_t)x.integer;
         p = p[length] ? p + length + 1 : NULL;
     }
@@ -83,6 +88,21 @@ static void override(lli_experiment *e, const ll_reproduce_options *o) {
         e->epochs = o->epochs;
 }
 
+/* What would change nothing is refused. */
+static ll_status check_idle(ll_context *ctx, const ll_reproduce_options *o) {
+    const char *given = o->features ? "features" : "network";
+    if ((o->features || o->network) && (o->net || o->epochs))
+        return lli_fail(ctx, LL_ERR_USAGE, "--%s says what to train, and with --%s nothing is trained; leave one out",
+                        o->net ? "net" : "epochs", given);
+    const char *const lists[] = {o->full_lr, o->full_samples, o->full_epochs, o->full_dropout};
+    static const char *const flags[] = {"full-lr", "full-samples", "full-epochs", "full-dropout"};
+    for (size_t i = 0; i < LLI_COUNT(lists); i++)
+        if (lists[i] && (o->features || !(o->full || o->quick)))
+            return lli_fail(ctx, LL_ERR_USAGE, "--%s belongs to the grid of the full network, which %s", flags[i],
+                            o->features ? "features do not have" : "only --full and --quick search");
+    return LL_OK;
+}
+
 static ll_status check(ll_context *ctx, lli_reproduce *r, const char *name, const ll_reproduce_options *o) {
     if (o->struct_size != sizeof *o)
         return lli_fail(ctx, LL_ERR_USAGE,
@@ -97,6 +117,7 @@ static ll_status check(ll_context *ctx, lli_reproduce *r, const char *name, cons
                         o->network ? "network" : o->data ? "data" : "full");
     if (!r->experiment.net && !o->features)
         return lli_fail(ctx, LL_ERR_USAGE, "%s needs %s", name, r->experiment.files);
+    LLI_TRY(check_idle(ctx, o));
     LLI_TRY(read_seeds(ctx, r, o->seeds));
     override(&r->experiment, o);
     if (o->network && r->seed_count > 1)
@@ -155,9 +176,13 @@ static int64_t epochs_of(const lli_reproduce *r) {
 }
 
 /* One that an earlier call left must be what this one would train. */
-static ll_status check_network(ll_context *ctx, const lli_reproduce *r, const ll_network *network, const char *path) {
+static ll_status check_network(ll_context *ctx, const lli_reproduce *r, const ll_network *network, const ll_dataset *train,
+                               const char *path) {
     int64_t epochs;
     ll_network_epochs(network, &epochs);
+    const char *rows = lli_provenance_get(&network->provenance, "features_sha256");
+    if (rows && strcmp(rows, train->features_hash) != 0)
+        return lli_fail(ctx, LL_ERR_USAGE, "%s was trained on other images than this call has; choose another --results", path);
     if (strcmp(ll_network_text(network), r->experiment.net) == 0 && epochs == epochs_of(r))
         return LL_OK;
     return lli_fail(ctx, LL_ERR_USAGE,
@@ -173,7 +198,7 @@ static ll_status open_network(ll_network **out, ll_context *ctx, lli_reproduce *
     LLI_DO(place_of(&path, ctx, r, seed, task, "network.safetensors"));
     if (!train || lli_file_exists(path)) {
         LLI_DO(ll_network_read(out, ctx, path));
-        LLI_DO(check_network(ctx, r, *out, path));
+        LLI_DO(check_network(ctx, r, *out, ll_images_dataset(r->images[task], LL_IMAGES_TRAIN), path));
         goto done;
     }
     ll_train_options o = ll_train_options_default(r->experiment.net);
@@ -193,17 +218,41 @@ static ll_status encode(ll_context *ctx, lli_reproduce *r, int64_t seed, int tas
     ll_network *network = NULL;
     ll_status status;
     LLI_DO(place_of(&path, ctx, r, seed, task, "encoded.npz"));
-    if (lli_file_exists(path))
-        goto done;
     LLI_DO(lli_reproduce_images(ctx, r, task));
     LLI_DO(open_network(&network, ctx, r, seed, task, true));
     const ll_images *images = r->images[task];
     const ll_encode_data data = {ll_images_dataset(images, LL_IMAGES_TRAIN), ll_images_dataset(images, LL_IMAGES_TEST),
                                  task == LLI_TASK_OOD ? ll_images_dataset(images, LL_IMAGES_OUT) : NULL};
-    LLI_DO(ll_encode_write(ctx, path, network, &data, NULL));
+    if (lli_file_exists(path))
+        LLI_DO(lli_features_check(ctx, path, network, &data));
+    else
+        LLI_DO(ll_encode_write(ctx, path, network, &data, NULL));
 done:
     ll_network_free(network);
     lli_memory_free(path);
+    return status;
+}
+
+/* A given network must know the classes of the images, in their order. */
+static ll_status check_given(ll_context *ctx, lli_reproduce *r) {
+    if (!r->options.network)
+        return LL_OK;
+    const ll_images *images = r->images[LLI_TASK_SELECTIVE];
+    const ll_dataset *train = ll_images_dataset(images, LL_IMAGES_TRAIN);
+    ll_network *network;
+    int64_t K;
+    ll_images_classes(images, &K);
+    LLI_TRY(ll_network_read(&network, ctx, r->options.network));
+    bool same = network->model->K == K;
+    for (int64_t k = 0; same && k < K; k++)
+        same = network->classes[k] == k;
+    ll_status status = !same ? lli_fail(ctx, LL_ERR_DATA,
+                                        "%s: the network must know the classes 0 to %" PRId64 " of %s, in that order; its are %.60s",
+                                        r->options.network, K - 1, r->experiment.name,
+                                        lli_provenance_get(&network->provenance, "classes"))
+                       : train ? lli_network_check_rows(ctx, network, &train->rows, "the images")
+                               : LL_OK;
+    ll_network_free(network);
     return status;
 }
 
@@ -220,6 +269,11 @@ ll_search_options lli_reproduce_search(const lli_reproduce *r, int64_t seed, con
     return o;
 }
 
+static ll_status search(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *o, lli_text *names) {
+    lli_text_init(names, ctx);
+    return lli_search_named(ctx, store, data, o, names);
+}
+
 static ll_status search_last(ll_context *ctx, lli_reproduce *r, int64_t seed, int task, int64_t layers) {
     char *path = NULL, *store = NULL;
     lli_features f = {0};
@@ -233,7 +287,7 @@ static ll_status search_last(ll_context *ctx, lli_reproduce *r, int64_t seed, in
     const ll_search_data data = {.train = f.train, .val = f.val, .test = f.test, .out = f.out, .head = layers == 1 ? f.head : NULL};
     ll_search_options o = lli_reproduce_search(r, seed, &r->experiment.last);
     o.layers = layers;
-    LLI_DO(ll_search(ctx, store, &data, &o));
+    LLI_DO(search(ctx, store, &data, &o, &r->trials[seed][task][layers - 1]));
 done:
     lli_features_release(&f);
     lli_memory_free(path);
@@ -255,7 +309,7 @@ static ll_status search_full(ll_context *ctx, lli_reproduce *r, int64_t seed, in
                                  .network = network};
     ll_search_options o = lli_reproduce_search(r, seed, &r->experiment.full);
     o.method = "sgd,sgld,bootstrap,dropout"; /* point is the network itself, and is in the search of the last layer */
-    LLI_DO(ll_search(ctx, store, &data, &o));
+    LLI_DO(search(ctx, store, &data, &o, &r->trials[seed][task][r->layers]));
 done:
     ll_network_free(network);
     lli_memory_free(store);
@@ -305,12 +359,17 @@ ll_status ll_reproduce(char **out, ll_context *ctx, const char *name, const ll_r
     ll_status status;
     LLI_DO(check(ctx, r, name, &r->options));
     LLI_DO(lli_reproduce_images(ctx, r, LLI_TASK_SELECTIVE)); /* what is missing is told before anything is made */
+    LLI_DO(check_given(ctx, r));
     LLI_DO(make_folders(ctx, r));
     LLI_DO(run_all(ctx, r));
     LLI_DO(lli_reproduce_tables(out, ctx, r));
 done:
     for (int task = 0; task < LLI_TASKS; task++)
         ll_images_free(r->images[task]);
+    for (int64_t seed = 0; seed < LLI_SEEDS_MAX; seed++)
+        for (int task = 0; task < LLI_TASKS; task++)
+            for (int scope = 0; scope < LLI_SCOPES_MAX; scope++)
+                lli_text_release(&r->trials[seed][task][scope]);
     lli_memory_free(r);
     return status;
 }

@@ -8,6 +8,7 @@
 #include "report/reproduction.h"
 
 enum { LLI_TASK_SELECTIVE, LLI_TASK_OOD, LLI_TASKS };
+enum { LLI_SCOPES_MAX = 4 }; /* 1, 2, 3 layers on features, or the last layer and the full network */
 extern const char *const lli_tasks[LLI_TASKS]; /* "selective" "ood" */
 
 typedef struct lli_reproduce {
@@ -19,6 +20,7 @@ typedef struct lli_reproduce {
     int64_t layers; /* 1..layers dense layers on features */
     bool full;      /* also the whole network */
     ll_images *images[LLI_TASKS];
+    lli_text trials[LLI_SEEDS_MAX][LLI_TASKS][LLI_SCOPES_MAX]; /* names of those that the grids ask for: a store may hold more */
 } lli_reproduce;
 
 /* "last", "full", "layers-2": the rows of a table, and the folder of their store. */

@@ -13,11 +13,11 @@
 
 const char *const lli_tasks[LLI_TASKS] = {"selective", "ood"};
 
-enum { SCOPES_MAX = 4, ROWS_MAX = 80 };
+enum { ROWS_MAX = 80 };
 
 typedef struct tables {
     const lli_reproduce *r;
-    ll_results *results[LLI_SEEDS_MAX][LLI_TASKS][SCOPES_MAX];
+    ll_results *results[LLI_SEEDS_MAX][LLI_TASKS][LLI_SCOPES_MAX];
     lli_reproduced_row rows[ROWS_MAX];
     int64_t count;
 } tables;
@@ -56,6 +56,7 @@ static ll_status read_results(ll_context *ctx, tables *t) {
                 ll_status status = path.status == LL_OK ? ll_results_read(&t->results[seed][task][scope], ctx, path.data) : path.status;
                 lli_text_release(&path);
                 LLI_TRY(status);
+                lli_results_keep(t->results[seed][task][scope], r->trials[seed][task][scope].data);
             }
     return LL_OK;
 }
@@ -147,7 +148,7 @@ static int64_t diverged(const tables *t, const char *method) {
 static ll_status describe(lli_text *out, const tables *t) {
     const lli_reproduce *r = t->r;
     const ll_reproduce_options *o = &r->options;
-    bool changed = o->full_lr || o->full_samples || o->full_epochs || o->full_dropout;
+    bool changed = r->full && (o->full_lr || o->full_samples || o->full_epochs || o->full_dropout);
     lli_text_add(out, "lastlayer %s (%s kernels), %s, seed%s", LL_VERSION, ll_isa(),
                  o->quick  ? "the short version (--quick), not for comparison with the paper"
                  : changed ? "the paper's grid on the last layer, another on the full network"
@@ -224,7 +225,7 @@ ll_status lli_reproduce_tables(char **out, ll_context *ctx, const lli_reproduce 
 done:
     for (int64_t seed = 0; seed < LLI_SEEDS_MAX; seed++)
         for (int task = 0; task < LLI_TASKS; task++)
-            for (int scope = 0; scope < SCOPES_MAX; scope++)
+            for (int scope = 0; scope < LLI_SCOPES_MAX; scope++)
                 ll_results_free(t->results[seed][task][scope]);
     lli_text_release(&about);
     lli_memory_free(t);

@@ -167,12 +167,34 @@ done:
     return status;
 }
 
-void ll_results_free(ll_results *r) {
-    for (int64_t i = 0; r && i < r->count; i++) {
-        lli_memory_free((void *)(uintptr_t)r->trials[i].name);
-        lli_memory_free((void *)(uintptr_t)r->trials[i].run);
-        lli_memory_free((void *)(uintptr_t)r->trials[i].method);
+static void trial_release(ll_trial *t) {
+    const char *const texts[] = {t->name, t->run, t->method};
+    for (size_t i = 0; i < LLI_COUNT(texts); i++)
+        lli_memory_free((void *)(uintptr_t)texts[i]);
+}
+
+static bool names_it(const char *names, const char *name) {
+    size_t length = strlen(name);
+    for (const char *p = names; (p = strstr(p, name)); p++)
+        if (p > names && p[-1] == '\n' && p[length] == '\n')
+            return true;
+    return false;
+}
+
+void lli_results_keep(ll_results *r, const char *names) {
+    int64_t kept = 0;
+    for (int64_t i = 0; i < r->count; i++) {
+        if (names_it(names, r->trials[i].name))
+            r->trials[kept++] = r->trials[i];
+        else
+            trial_release(&r->trials[i]);
     }
+    r->count = kept;
+}
+
+void ll_results_free(ll_results *r) {
+    for (int64_t i = 0; r && i < r->count; i++)
+        trial_release(&r->trials[i]);
     if (r)
         lli_memory_free(r->trials);
     lli_memory_free(r);

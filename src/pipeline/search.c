@@ -28,12 +28,16 @@ ll_status lli_search_trial_name(char **out, ll_context *ctx, const lli_run *run,
 
 /* Leaves in each run the trials that the store does not hold. */
 static ll_status drop_finished(ll_context *ctx, lli_search *s) {
+    if (s->names)
+        lli_text_add(s->names, "\n");
     for (int64_t i = 0; i < s->grid.count; i++) {
         lli_run *run = &s->grid.runs[i];
         int64_t left = 0;
         for (int64_t t = 0; t < run->trials; t++) {
             char *name;
             LLI_TRY(lli_search_trial_name(&name, ctx, run, run->samples[t]));
+            if (s->names)
+                lli_text_add(s->names, "%s\n", name);
             if (lli_results_find(s->store.results, name) < 0)
                 run->samples[left++] = run->samples[t];
             lli_memory_free(name);
@@ -42,7 +46,7 @@ static ll_status drop_finished(ll_context *ctx, lli_search *s) {
         if (left)
             run->options.samples = run->samples[left - 1];
     }
-    return LL_OK;
+    return s->names ? s->names->status : LL_OK;
 }
 
 static bool one_by_one(const lli_search *s, const lli_run *run) {
@@ -191,6 +195,11 @@ static ll_status take_network_rows(ll_context *ctx, lli_search *s) {
 }
 
 ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options) {
+    return lli_search_named(ctx, store, data, options, NULL);
+}
+
+ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options,
+                           lli_text *names) {
     ll_search_options defaults = ll_search_options_default();
     const ll_search_options *o = options ? options : &defaults;
     lli_selection selection;
@@ -200,6 +209,7 @@ ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *da
     lli_search *s;
     LLI_TRY(lli_memory_new(ctx, &s, 1, sizeof *s));
     s->data = *data;
+    s->names = names;
     ll_fit_options start = ll_fit_options_default();
     start.prior_precision = o->prior_precision;
     start.layers = o->layers;

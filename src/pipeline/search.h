@@ -18,7 +18,12 @@ typedef struct lli_search {
     int64_t *order;            /* [pending] runs with something left to do: side by side first, the costly ones before the cheap ones */
     int64_t pending, chains;   /* chains: how many go side by side */
     lli_meter meter;
+    lli_text *names;           /* of the trials of the grid, each with a line break before and after; NULL = nobody asks */
 } lli_search;
+
+/* ll_search, with the names of the trials that it asks for, whether the store had them or not. */
+ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options,
+                           lli_text *names) LL_CHECK_RESULT;
 
 ll_status lli_search_trial_name(char **out, ll_context *ctx, const lli_run *run, int64_t S) LL_CHECK_RESULT;
 int64_t lli_search_rows(const lli_search *s); /* that every trial predicts */

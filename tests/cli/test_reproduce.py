@@ -56,7 +56,55 @@ def another_network_and_grid():
     check(rows == {(m, s) for m in METHODS for s in ("last", "full")} | {("point", "last")}, rows)
 
 
+@case
+def another_network_or_images_in_the_same_folder():
+    """Features and networks that an earlier call left are used again only for what they were made of."""
+    images.squares()
+    for seed in (1, 2):
+        run("train", "--data", "mnist", "--net", "mlp:8,6", "--epochs", 1, "--seed", seed, "-o", f"{seed}.safetensors")
+    run("reproduce", "mnist", "--quick", "--network", "1.safetensors")
+    before = tables("mnist", suffix="-quick-given")
+    run("reproduce", "mnist", "--quick", "--network", "1.safetensors")
+    check(tables("mnist", suffix="-quick-given")[0] == before[0], "the same call made other tables")
+    fails(USAGE, "reproduce", "mnist", "--quick", "--network", "2.safetensors", words=["encoded.npz", "another network", "--results"], lines=None)
+    run("reproduce", "mnist", "--quick")
+    fails(USAGE, "reproduce", "mnist", "--quick", "--net", "mlp:9,6", words=["mlp:512,20 after 1 epochs", "--results"], lines=None)
+    images.squares(train=300, name="other")
+    fails(USAGE, "reproduce", "mnist", "--quick", "--data", "data/other", words=["other images", "--results"], lines=None)
+    pathlib.Path("results/mnist-quick/seed-0/selective/network.safetensors").unlink()  # trained anew, on the other images
+    fails(USAGE, "reproduce", "mnist", "--quick", "--data", "data/other", words=["encoded.npz", "--results"], lines=None)
+    check(tables("mnist", suffix="-quick-given") == before, "tables changed")
+
+
+@case
+def tables_of_the_grid_of_the_call():
+    """A store keeps the trials of other grids; the tables choose among those of the call."""
+    images.squares()
+    flags = ("--full", "--net", "mlp:8,6", "--epochs", 1, "--full-samples", "2", "--full-epochs", "1", "--full-dropout", "0.5", "--full-lr")
+    found = {}
+    for lr in ("0.1", "0.001", "0.1,0.001", "0.1"):
+        run("reproduce", "mnist", *flags, lr)
+        rows = [r for r in tables("mnist", suffix="")[0]["rows"] if r["scope"] == "full"]
+        check(all(any(f"-lr{x}-" in r["trials"][0] for x in lr.split(",")) for r in rows), (lr, [r["trials"] for r in rows]))
+        check(found.setdefault(lr, rows) == rows, "the tables depend on what else the store holds")
+    check(found["0.1"] != found["0.001"], "the grids do not differ")
+
+
+@case
+def networks_of_other_classes():
+    images.squares()
+    for classes in ("5,6,7,8,9,0,1,2,3,4", "first:5"):
+        run("train", "--data", "mnist", "--net", "mlp:8,6", "--epochs", 1, "--classes", classes, "-o", "net.safetensors")
+        fails(5, "reproduce", "mnist", "--quick", "--network", "net.safetensors", words=["net.safetensors", "the classes 0 to 9"])
+    check(not pathlib.Path("results").exists(), "a folder was made")
+
+
 @cases_of([
+    ("net beside network", ("mnist", "--network", "n.safetensors", "--net", "mlp:8,6"), "--net says what to train"),
+    ("epochs beside features", ("mnist", "--features", "f.npz", "--epochs", 3), "--epochs says what to train"),
+    ("grid of no full network", ("mnist", "--full-lr", "0.1"), "--full-lr belongs to"),
+    ("full samples of features", ("mnist", "--features", "f.npz", "--quick", "--full-samples", "3"), "--full-samples belongs to"),
+    ("a seed twice", ("mnist", "--seeds", "0,1,0"), "--seeds has 0 twice"),
     ("no name", (), "no experiment"),
     ("unknown", ("svhn",), "expected mnist, fashion"),
     ("imagenet without features", ("imagenet",), "features_train"),
