@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lastlayer import: a network of Keras or PyTorch to ours. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "args.h"
@@ -50,6 +51,8 @@ static ll_status check(const import_args *args, const parsed *typed) {
         status = inputs_require("--output", args->output, example);
     if (status == LL_OK)
         status = inputs_check_output(args->output, inputs, COUNT(inputs));
+    if (status == LL_OK && !args->data && args_given(typed, &cmd_import, "classes"))
+        status = complain(LL_ERR_USAGE, "--classes belongs to --data, which is missing");
     return status == LL_OK ? inputs_check_safetensors(args->output, "a network") : status;
 }
 
@@ -61,8 +64,10 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     ll_status status = check(args, typed);
     if (status == LL_OK && args->data) {
         ll_images_options reading = args->images;
-        reading.shift = args->options.scale > 0 ? args->options.shift : 0;
-        reading.scale = args->options.scale;
+        if (!isnan(args->options.shift) && args->options.scale > 0) {
+            reading.shift = args->options.shift;
+            reading.scale = args->options.scale;
+        }
         status = ll_images_read(&images, ctx, args->data, &reading);
     }
     if (status == LL_OK)

@@ -27,15 +27,15 @@ static const ll_option table[] = {
     {.name = "shift", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, shift), .arg = "X", .min = -INFINITY, .max = INFINITY,
              .open_min = true,
      .open_max = true, .standard = "that of --data", .help = "its pixels are (byte - shift) * scale"},
-    {.name = "scale", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, scale), .arg = "X", .min = 0, .max = INFINITY,
-             .open_max = true,
-     .standard = "that of --data; without, 1/255 for grey images", .help = "see --shift"},
+    {.name = "scale", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, scale), .arg = "X", .min = -INFINITY, .max = INFINITY,
+             .open_min = true,
+     .open_max = true, .standard = "that of --data; without, 1/255 for grey images", .help = "see --shift"},
     {.name = "batchnorm-epsilon", .type = LL_OPTION_REAL, .offset = offsetof(ll_import_options, epsilon), .arg = "X", .min = 0, .max = 1,
      .standard = "1e-3 for Keras, 1e-5 for PyTorch", .help = "what its batch norms add to the variance"},
 };
 
 ll_import_options ll_import_options_default(void) {
-    return (ll_import_options){.struct_size = sizeof(ll_import_options)};
+    return (ll_import_options){.struct_size = sizeof(ll_import_options), .shift = NAN, .scale = NAN};
 }
 
 const ll_option *ll_import_options_table(size_t *count) {
@@ -131,21 +131,27 @@ static ll_status choose_input(input *out, const import *m, const ll_dataset *dat
 static ll_status choose_scale(const import *m, const ll_dataset *data, const ll_import_options *o) {
     ll_network *n = m->network;
     bool plain = n->height * n->width == 1;
-    if (o->scale > 0) {
-        n->shift = (float)o->shift;
-        n->scale = (float)o->scale;
-    } else if (data) {
+    bool whole = !isnan(o->shift) && !isnan(o->scale);
+    if (data) {
         n->shift = data->rows.shift;
         n->scale = data->rows.scale;
     } else if (plain || n->channels == 1) {
         n->shift = 0;
         n->scale = plain ? 1 : (float)(1.0 / 255);
-    } else
+    } else if (!whole)
         return lli_fail(m->ctx, LL_ERR_USAGE,
                         "%s: how were its pixels scaled? Say --data cifar10 (mean and standard deviation of the training images) or "
                         "whatever it was trained on, "
                         "or --shift and --scale",
                         m->path);
+    if (!isnan(o->shift))
+        n->shift = (float)o->shift;
+    if (!isnan(o->scale))
+        n->scale = (float)o->scale;
+    if (!isfinite(n->shift))
+        return lli_fail(m->ctx, LL_ERR_USAGE, "--shift is %g; expected a number within single precision", o->shift);
+    if (!isfinite(n->scale) || !(n->scale > 0))
+        return lli_fail(m->ctx, LL_ERR_USAGE, "--scale is %g; expected a number above 0, within single precision", o->scale);
     return LL_OK;
 }
 
@@ -312,8 +318,11 @@ static ll_status build(import *m, const ll_images *images, const ll_import_optio
         LLI_DO(guess_net(&net, m));
     LLI_DO(net.status);
     LLI_DO(choose_input(&in, m, data, o->input));
-    LLI_DO(lli_network_make(&m->network, m->ctx, net.data, in.height, in.width, in.channels,
-                            width_out(m, lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, dense - 1))));
+    int64_t K = width_out(m, lli_foreign_find(&m->from, LLI_FOREIGN_DENSE, dense - 1));
+    if (K < 2)
+        LLI_DO(lli_fail(m->ctx, LL_ERR_DATA, "%s: the last dense layer has %" PRId64 " output; expected one per class, at least 2",
+                        m->path, K));
+    LLI_DO(lli_network_make(&m->network, m->ctx, net.data, in.height, in.width, in.channels, K));
     LLI_DO(choose_scale(m, data, o));
     LLI_DO(choose_classes(m, images));
     LLI_DO(lli_network_record(m->ctx, m->network));

@@ -2,6 +2,8 @@
 /* Representation of a block, logits of the last layer, their loss and their argmax. */
 #include "train/score.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 #include "base/pool.h"
 #include "kernels/kernels.h"
@@ -69,9 +71,9 @@ static void take_head(lli_score *s, const float *theta) {
 
 static bool correct(const float *logits, int64_t K, int32_t label) {
     for (int64_t k = 0; k < K; k++)
-        if (logits[k] > logits[label] || (logits[k] == logits[label] && k < label))
+        if (!(logits[k] < logits[label]) && (k < label || logits[k] != logits[label])) /* NaN is neither */
             return false;
-    return true;
+    return isfinite(logits[label]);
 }
 
 ll_status lli_score_run(double *nll, double *accuracy, ll_context *ctx, lli_score *s, const float *theta, const ll_dataset *data) {

@@ -237,4 +237,48 @@ def refused_files():
     fails(5, "import", "model.safetensors", "--data", "images.npz", "-o", "net.safetensors", words="the network has 4 classes but the images have 3")
 
 
+@cases_of([
+    ("too large a scale", ("--scale", "1e300"), 2, "--scale"), ("too small a scale", ("--scale", "1e-300"), 2, "--scale"),
+    ("no scale", ("--scale", "0"), 2, "--scale"), ("a negative scale", ("--scale", "-1"), 2, "--scale"),
+    ("too large a shift", ("--shift", "1e300", "--scale", "1"), 2, "--shift"), ("classes of nothing", ("--classes", "0,1"), 2, "--classes belongs to --data"),
+])
+def refused_numbers(options, code, words):
+    write_safetensors("model.safetensors", pytorch_tensors(mlp(784, 5, 3)))
+    images(28, 28)
+    fails(code, "import", "model.safetensors", *options, "-o", "net.safetensors", words=words)
+    if "--classes" not in options:
+        fails(code, "import", "model.safetensors", "--data", "images.npz", *options, "-o", "net.safetensors", words=words)
+
+
+@case
+def one_output_is_no_classifier():
+    write_safetensors("model.safetensors", pytorch_tensors(mlp(784, 5, 1)))
+    fails(5, "import", "model.safetensors", "-o", "net.safetensors", words="the last dense layer has 1 output")
+
+
+@case
+def logits_that_are_no_numbers_are_never_right():
+    write_safetensors("model.safetensors", pytorch_tensors(mlp(784, 3)))
+    images(28, 28)
+    out, _ = run("import", "model.safetensors", "--data", "images.npz", "--scale", "3e38", "-o", "net.safetensors")
+    check("test accuracy 0.0000" in out, out)
+
+
+@case
+def shift_and_scale_each_by_itself():
+    layers = mlp(4 * 5 * 3, 7, 3)
+    tensors = pytorch_tensors(layers)
+    tensors["net.0.weight"] = tensors["net.0.weight"].reshape(7, 4, 5, 3).transpose(0, 3, 1, 2).reshape(7, -1)
+    write_safetensors("model.safetensors", tensors)
+    x = images(4, 5, 3)
+    train = random.integers(0, 200, (40, 4, 5, 3), dtype="u1")
+    np.savez("both.npz", x_train=train, y_train=np.arange(40) % 3, x_test=x.astype("u1"), y_test=np.arange(12) % 3)
+    mean, scale = train.mean(), 1 / (train.std() + 1e-7)
+    for options, shifted in [((), (x - mean) * scale), (("--shift", 90), (x - 90) * scale), (("--scale", 0.02), (x - mean) * 0.02),
+                             (("--shift", 90, "--scale", 0.02), (x - 90) * 0.02)]:
+        run("import", "model.safetensors", "--data", "both.npz", *options, "-o", "net.safetensors")
+        same(logits("net.safetensors"), forward(layers, shifted))
+    fails(2, "import", "model.safetensors", "--input", "4x5x3", "--scale", 0.02, "-o", "n.safetensors", words="how were its pixels scaled?")
+
+
 main()
