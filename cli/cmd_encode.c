@@ -50,13 +50,15 @@ static ll_status check(const encode_args *args, const parsed *typed) {
 }
 
 static void summary(const encode_args *args, const ll_network *network, const ll_encode_data *data, double seconds) {
-    const ll_dataset *const sets[] = {data->train, data->test, data->out};
-    static const char *const names[] = {"training", "test", "out"};
+    int64_t held = data->train ? ll_network_held(network, data->train) : 0;
+    const int64_t rows[] = {data->train ? ll_dataset_rows(data->train) - held : 0, held, data->test ? ll_dataset_rows(data->test) : 0,
+                            data->out ? ll_dataset_rows(data->out) : 0};
+    static const char *const names[] = {"training", "validation", "test", "out"};
     FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
     const char *mark = "";
-    for (size_t i = 0; i < COUNT(sets); i++)
-        if (sets[i]) {
-            fprintf(to, "%s%" PRId64 " %s", mark, ll_dataset_rows(sets[i]), names[i]);
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i]) {
+            fprintf(to, "%s%" PRId64 " %s", mark, rows[i], names[i]);
             mark = ", ";
         }
     fprintf(to, " rows, %" PRId64 " features of %s, %.1f s -> %s\n", ll_network_features(network), ll_network_text(network), seconds,

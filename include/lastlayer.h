@@ -220,6 +220,7 @@ typedef struct ll_images_options {
     uint64_t seed;        /* of random:n */
     double shift, scale;  /* as a network file says; scale 0 = from the training images */
     const char *out_data; /* another source whose test images are the part out; NULL = test images of the classes left out */
+    bool of_network;      /* `classes` are those a network knows, not a choice: images without labels are all taken */
 } ll_images_options;
 
 LL_API ll_images_options ll_images_options_default(void);
@@ -251,6 +252,8 @@ LL_API int64_t ll_network_features(const ll_network *network);     /* D of its r
 LL_API ll_images_options ll_network_images(const ll_network *network);
 /* Rows of the training set that it never saw, ascending; *count may be 0. */
 LL_API const int64_t *ll_network_holdout(const ll_network *network, int64_t *count);
+/* How many of these rows it held out: none, unless it was trained on just them. */
+LL_API int64_t ll_network_held(const ll_network *network, const ll_dataset *data);
 
 /* One pass over the training rows. NaN where no rows were held out. */
 typedef struct ll_epoch {
@@ -270,7 +273,7 @@ typedef struct ll_import_options {
     size_t struct_size;
     const char *net;     /* NULL = what the shapes tell: mlp:..., vgg16 */
     const char *input;   /* "HEIGHTxWIDTHxCHANNELS"; NULL = of the images, else what the shapes tell */
-    double shift, scale; /* of its pixels, as in ll_images_options; scale 0 = of the images, else 0 and 1/255 for grey ones */
+    double shift, scale; /* of its pixels, as in ll_images_options; each NaN = of the images, else 0 and 1/255 for grey ones */
     double epsilon;      /* of its batch norms; 0 = what is usual there: Keras 1e-3, PyTorch 1e-5 */
 } ll_import_options;
 

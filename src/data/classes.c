@@ -27,6 +27,16 @@ static int64_t parse_number(const char **text) {
     return value;
 }
 
+int64_t lli_classes_largest(const char *text) {
+    int64_t largest = -1;
+    while (text && *text) {
+        int64_t y = parse_number(&text);
+        largest = LLI_MAX(largest, y);
+        text += *text != 0;
+    }
+    return largest;
+}
+
 static bool parse_list(int32_t *out, int64_t *count, const char *text, int64_t limit) {
     for (*count = 0;; text++) {
         int64_t y = parse_number(&text);

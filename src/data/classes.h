@@ -15,4 +15,7 @@ ll_status lli_classes_parse(int32_t **out, int64_t *count, ll_context *ctx, cons
 ll_status lli_classes_divide(ll_dataset **kept, ll_dataset **rest, ll_context *ctx, const ll_dataset *data, const int32_t *classes,
                              int64_t count) LL_CHECK_RESULT;
 
+/* The largest number of a list; -1 if there is none. */
+int64_t lli_classes_largest(const char *text);
+
 #endif

@@ -161,14 +161,16 @@ void ll_dataset_free(ll_dataset *data) {
 ll_status lli_dataset_check_trainable(ll_context *ctx, const ll_dataset *data, bool head_given) {
     if (!data->labels)
         return lli_fail(ctx, LL_ERR_DATA, "there are no labels to learn from");
+    if (data->rows.N < 1)
+        return lli_fail(ctx, LL_ERR_DATA, "there are no rows to learn from");
     if (data->one_class)
         return lli_fail(ctx, LL_ERR_DATA, "all %" PRId64 " labels are class %d; at least two classes are needed", data->rows.N,
                         data->labels[0]);
     if (!head_given && !data->K_given && data->K > data->rows.N)
         return lli_fail(ctx, LL_ERR_DATA,
                         "the largest label is %" PRId64 ", which means %" PRId64 " classes for %" PRId64 " rows; if that is meant, say "
-                        "--classes %" PRId64,
-                        data->K - 1, data->K, data->rows.N, data->K);
+                        "--classes %s%" PRId64,
+                        data->K - 1, data->K, data->rows.N, data->rows.bytes ? "first:" : "", data->K);
     return LL_OK;
 }
 

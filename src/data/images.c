@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-enum { LEVELS = 256, CHUNK = 1 << 20 };
+enum { LEVELS = 256, CHUNK = 1 << 20, CLASSES_MAX = 1 << 16 };
 
 typedef struct shape {
     int64_t height, width, channels;
@@ -90,6 +90,11 @@ static ll_status join_labels(ll_context *ctx, ll_dataset *data, const lli_images
         filled += n;
     }
     LLI_DO(lli_dataset_take_labels(ctx, data, files[0].name, ll_array_view(all, LL_DTYPE_I32, 1, &filled), classes));
+    /* a few images may well lack most classes of their set, but one wild label must not cost memory */
+    if (!data->K_given && data->K > LLI_MAX(CLASSES_MAX, data->rows.N))
+        LLI_DO(lli_fail(ctx, LL_ERR_DATA,
+                        "%s: the largest label is %" PRId64 ", which means %" PRId64 " classes for %" PRId64 " images; number them from 0",
+                        files[0].name, data->K - 1, data->K, data->rows.N));
 done:
     lli_memory_free(all);
     lli_memory_free(some);

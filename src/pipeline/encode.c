@@ -64,12 +64,6 @@ static void add_part(writer *w, int part, int64_t rows, bool labels) {
     w->labels[part] = rows && labels ? add(w, "labels", part_names[part], LL_DTYPE_I32, 1, rows, 0) : -1;
 }
 
-/* Were these the rows that the network was trained on? Only then do its held-out rows mean anything. */
-static bool is_own(const ll_network *n, const ll_dataset *data) {
-    const char *hash = lli_provenance_get(&n->provenance, "features_sha256");
-    return hash && strcmp(hash, data->features_hash) == 0 && (!n->holdout_count || n->holdout[n->holdout_count - 1] < data->rows.N);
-}
-
 static ll_status check(ll_context *ctx, const ll_network *n, const ll_encode_data *data) {
     static const char *const what[] = {"the training rows", "the test rows", "the out-of-distribution rows"};
     const ll_dataset *const sets[] = {data->train, data->test, data->out};
@@ -78,10 +72,7 @@ static ll_status check(ll_context *ctx, const ll_network *n, const ll_encode_dat
     for (int i = 0; i < 3; i++)
         if (sets[i])
             LLI_TRY(lli_network_check_rows(ctx, n, &sets[i]->rows, what[i]));
-    if (data->train && n->holdout_count && !is_own(n, data->train))
-        lli_log(ctx, LL_LOG_WARNING,
-                "the network was trained on other rows than these: all of them become features_train, and there is no features_val");
-    return LL_OK;
+    return data->train ? lli_network_check_held(ctx, n, data->train) : LL_OK;
 }
 
 /* ---- provenance ---- */
@@ -253,7 +244,7 @@ ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *n
     if (lli_sink_is_table(path))
         return lli_fail(ctx, LL_ERR_USAGE, "%s: features of several parts do not fit one table; write .npz or .safetensors", path);
     writer w = {.network = network, .block = o.block};
-    bool split = data->train && network->holdout_count && is_own(network, data->train);
+    bool split = data->train && ll_network_held(network, data->train) > 0;
     lli_meter_init(&w.meter, "encode", rows_of(data->train) + rows_of(data->test) + rows_of(data->out));
     ll_status status;
     LLI_DO(prepare(ctx, &w, data, path, split));

@@ -105,6 +105,7 @@ ll_images_options ll_ensemble_images(const ll_ensemble *e) {
     const char *classes = lli_provenance_get(&e->plan.provenance, "classes");
     if (classes)
         options.classes = classes;
+    options.of_network = classes != NULL;
     if (e->plan.net) {
         options.shift = e->plan.scaling[0];
         options.scale = e->plan.scaling[1];

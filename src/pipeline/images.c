@@ -35,6 +35,15 @@ static ll_status check_scale(ll_context *ctx, const ll_images_options *options) 
                     options->shift, options->scale);
 }
 
+/* Classes of a network that these labels do not reach are a fault of the data, not of a choice. */
+static ll_status check_known(ll_context *ctx, const char *data, const ll_dataset *labelled, const char *classes) {
+    long long largest = lli_classes_largest(classes);
+    if (!labelled->labels || largest < labelled->K)
+        return LL_OK;
+    return lli_fail(ctx, LL_ERR_DATA, "%s: the network knows classes up to %lld, but the labels of these images end at %lld", data, largest,
+                    (long long)labelled->K - 1);
+}
+
 /* Every class under its own number. */
 static bool is_all(const ll_images *images, int64_t K) {
     bool all = images->K == K;
@@ -108,12 +117,16 @@ ll_status ll_images_read(ll_images **out, ll_context *ctx, const char *data, con
     LLI_DO(lli_source_read(&source, ctx, data));
     LLI_DO(lli_memory_new(ctx, &images, 1, sizeof *images));
     const ll_dataset *labelled = source.train ? source.train : source.test;
+    if (chosen.of_network && source.train)
+        LLI_DO(check_known(ctx, data, labelled, chosen.classes));
     if (labelled->labels)
         LLI_DO(lli_classes_parse(&images->classes, &images->K, ctx, chosen.classes, labelled->K, !source.train, chosen.seed));
-    else if (chosen.classes && strcmp(chosen.classes, "all") != 0) {
+    else if (chosen.classes && strcmp(chosen.classes, "all") != 0 && !chosen.of_network) {
         status = lli_fail(ctx, LL_ERR_USAGE, "%s: has no labels, so --classes %s cannot choose among its images", data, chosen.classes);
         goto done;
     }
+    if (source.train && chosen.classes && strcmp(chosen.classes, "all") != 0)
+        source.train->K_given = true;
     LLI_DO(choose_scale(&shift, &scale, ctx, data, &source, &chosen));
     LLI_DO(divide(images, ctx, &source, shift, scale));
     if (chosen.out_data)

@@ -8,10 +8,10 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "data/select.h"
 #include "formats/file.h"
 #include "formats/number.h"
 #include "formats/safetensors.h"
+#include "metrics/sort.h"
 
 enum { EPOCH_NUMBERS = 4, ARRAYS_MAX = LLI_TENSORS_MAX + 2 };
 
@@ -73,6 +73,7 @@ const ll_epoch *ll_network_epochs(const ll_network *n, int64_t *count) {
 ll_images_options ll_network_images(const ll_network *n) {
     ll_images_options options = ll_images_options_default();
     options.classes = lli_provenance_get(&n->provenance, "classes");
+    options.of_network = true;
     options.shift = (double)n->shift;
     options.scale = (double)n->scale;
     return options;
@@ -214,7 +215,7 @@ static bool parse_list(int32_t *out, int64_t count, const char *text, char mark)
         while (text[length] && text[length] != mark)
             length++;
         lli_number number;
-        if (!lli_number_parse(&number, text, length) || !number.is_integer || number.integer < 0 || number.integer > INT32_MAX ||
+        if (!lli_number_parse(&number, text, length) || !number.is_integer || number.integer < 0 || number.integer >= INT32_MAX ||
             (text[length] == 0) != (i == count - 1))
             return false;
         out[i] = (int32_t)number.integer;
@@ -239,6 +240,21 @@ static int64_t list_length(const char *text, char mark) {
     return count;
 }
 
+/* No class twice. */
+static ll_status check_classes(ll_context *ctx, const ll_network *n, const char *text, const char *path) {
+    lli_sort_item *items;
+    int64_t K = n->model->K;
+    bool twice = false;
+    LLI_TRY(lli_memory_new(ctx, &items, 2 * K, sizeof *items));
+    for (int64_t k = 0; k < K; k++)
+        items[k].key = n->classes[k];
+    lli_sort_descending(items, items + K, K);
+    for (int64_t k = 1; k < K && !twice; k++)
+        twice = items[k].key == items[k - 1].key; /* whole numbers: exact */
+    lli_memory_free(items);
+    return twice ? bad_entry(ctx, path, "classes", text, "each class once") : LL_OK;
+}
+
 static ll_status read_meta(ll_network **out, ll_context *ctx, const ll_bundle *bundle, const char *path) {
     const char *format = lli_bundle_meta(bundle, "format"), *net = lli_bundle_meta(bundle, "net"),
                *input = lli_bundle_meta(bundle, "input");
@@ -259,9 +275,12 @@ static ll_status read_meta(ll_network **out, ll_context *ctx, const ll_bundle *b
     LLI_TRY(lli_network_make(out, ctx, net, shape[0], shape[1], shape[2], list_length(classes, ',')));
     ll_network *n = *out;
     if (!parse_list(n->classes, n->model->K, classes, ','))
-        return bad_entry(ctx, path, "classes", classes, "whole numbers, separated by commas");
+        return bad_entry(ctx, path, "classes", classes, "whole numbers below 2147483647, separated by commas");
+    LLI_TRY(check_classes(ctx, n, classes, path));
     if (!parse_real(&n->shift, lli_bundle_meta(bundle, "shift")) || !parse_real(&n->scale, lli_bundle_meta(bundle, "scale")))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entries shift and scale are missing or no numbers", path);
+    if (!(n->scale > 0))
+        return bad_entry(ctx, path, "scale", lli_bundle_meta(bundle, "scale"), "a number above 0");
     if (!kept || !parse_list(&epoch, 1, kept, ','))
         return bad_entry(ctx, path, "kept_epoch", kept, "a whole number");
     n->kept = epoch;
@@ -346,38 +365,11 @@ ll_status ll_network_read(ll_network **out, ll_context *ctx, const char *path) {
     LLI_DO(read_tensors(ctx, n, bundle, path));
     LLI_DO(read_holdout(ctx, n, bundle, path));
     LLI_DO(read_epochs(ctx, n, bundle, path));
+    LLI_DO(lli_network_check_recipe(ctx, n, path));
     *out = n;
     n = NULL;
 done:
     ll_network_free(n);
     ll_bundle_free(bundle);
-    return status;
-}
-
-ll_status lli_network_split(ll_dataset **kept, ll_dataset **held, ll_context *ctx, const ll_dataset *data, const ll_network *network) {
-    *kept = NULL;
-    if (held)
-        *held = NULL;
-    const char *hash = lli_provenance_get(&network->provenance, "features_sha256");
-    if (!network->holdout_count || !hash || strcmp(hash, data->features_hash) != 0)
-        return LL_OK;
-    int64_t *rows, n = 0, next = 0;
-    LLI_TRY(lli_memory_new(ctx, &rows, data->rows.N, sizeof *rows));
-    for (int64_t i = 0; i < data->rows.N; i++) {
-        bool out = next < network->holdout_count && network->holdout[next] == i;
-        next += out;
-        if (!out)
-            rows[n++] = i;
-    }
-    ll_status status;
-    LLI_DO(lli_dataset_select(kept, ctx, data, rows, n, NULL, 0));
-    if (held)
-        LLI_DO(lli_dataset_select(held, ctx, data, network->holdout, network->holdout_count, NULL, 0));
-done:
-    lli_memory_free(rows);
-    if (status != LL_OK) {
-        ll_dataset_free(*kept);
-        *kept = NULL;
-    }
     return status;
 }

@@ -36,6 +36,12 @@ ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, 
 ll_status lli_network_record(ll_context *ctx, ll_network *network) LL_CHECK_RESULT;
 /* Room for every tensor in `block`, to free, and where each begins. */
 ll_status lli_network_tensors(ll_context *ctx, float **block, float *tensors[LLI_TENSORS_MAX], const lli_model *model) LL_CHECK_RESULT;
+/* The options by which it was trained, as its metadata say; what they do not say is as usual for such a network. Texts are borrowed. */
+ll_status lli_network_recipe(ll_context *ctx, ll_train_options *out, const ll_network *network) LL_CHECK_RESULT;
+/* Refuses a file, `path`, whose metadata are no such options. */
+ll_status lli_network_check_recipe(ll_context *ctx, const ll_network *network, const char *path) LL_CHECK_RESULT;
+/* Refuses held-out rows that `data`, the rows it was trained on, do not have; warns where it held out rows of other data. */
+ll_status lli_network_check_held(ll_context *ctx, const ll_network *network, const ll_dataset *data) LL_CHECK_RESULT;
 /* Where `data` are the rows that the network was trained on: copies of those it saw and (unless held is NULL) of those it held out. Else
  * both are NULL. */
 ll_status lli_network_split(ll_dataset **kept, ll_dataset **held, ll_context *ctx, const ll_dataset *data,

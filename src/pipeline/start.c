@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/number.h"
 #include "pipeline/fit.h"
 #include "pipeline/network.h"
 
@@ -107,33 +106,6 @@ static ll_status start_deep(ll_context *ctx, lli_start *start, const ll_dataset 
     return LL_OK;
 }
 
-/* The options by which a network was trained, as its file has them; what it does not say is as usual for such a network. Texts are
- * borrowed. */
-static ll_status read_recipe(ll_context *ctx, ll_train_options *out, const ll_network *network) {
-    *out = ll_train_options_default(ll_network_text(network));
-    size_t count;
-    const ll_option *table = ll_train_options_table(&count);
-    for (size_t i = 0; i < count; i++) {
-        const char *text = lli_provenance_get(&network->provenance, table[i].name);
-        char *at = (char *)out + table[i].offset;
-        lli_number number = {0};
-        if (!text || strcmp(table[i].name, "net") == 0)
-            continue;
-        bool numeric = table[i].type == LL_OPTION_INT || table[i].type == LL_OPTION_REAL;
-        if (numeric && !lli_number_parse(&number, text, strlen(text)))
-            return lli_fail(ctx, LL_ERR_FORMAT, "the network's metadata entry %s is %.100s; expected a number", table[i].name, text);
-        switch (table[i].type) {
-        case LL_OPTION_FLAG: *(bool *)at = strcmp(text, "true") == 0; break;
-        case LL_OPTION_INT: *(int64_t *)(void *)at = number.integer; break;
-        case LL_OPTION_REAL: *(double *)(void *)at = number.real; break;
-        case LL_OPTION_TEXT:
-        case LL_OPTION_CHOICE: *(const char **)(void *)at = text; break;
-        case LL_OPTION_SEED: break; /* the fit has its own */
-        }
-    }
-    return LL_OK;
-}
-
 static ll_status check_network(ll_context *ctx, const ll_dataset *data, const ll_network *network, const ll_fit_options *o) {
     LLI_TRY(lli_dataset_check_trainable(ctx, data, true));
     if (o->layers != 1 || o->init)
@@ -151,7 +123,7 @@ static ll_status start_network(ll_context *ctx, lli_start *start, const ll_datas
                                const ll_fit_options *o) {
     LLI_TRY(check_network(ctx, data, network, o));
     ll_train_options recipe;
-    LLI_TRY(read_recipe(ctx, &recipe, network));
+    LLI_TRY(lli_network_recipe(ctx, &recipe, network));
     LLI_TRY(lli_recipe_init(ctx, &start->recipe, &recipe, data->rows.N));
     LLI_TRY(lli_augment_parse(&start->augment, ctx, recipe.augment));
     LLI_TRY(hash_theta(ctx, start->hash, network->model, network->theta));

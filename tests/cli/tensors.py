@@ -21,3 +21,15 @@ def tensors(path):
     meta = header.pop("__metadata__", {})
     return {name: np.frombuffer(data[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]], TYPES[t["dtype"]]).reshape(t["shape"])
             for name, t in header.items()}, meta
+
+
+def rewrite(source, target, change):
+    """A copy whose header, as JSON, and bytes of the arrays went through change(header, bytearray)."""
+    data = read(source)
+    size, = struct.unpack("<Q", data[:8])
+    header, arrays = json.loads(data[8:8 + size]), bytearray(data[8 + size:])
+    change(header, arrays)
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with open(target, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + arrays)

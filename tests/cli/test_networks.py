@@ -4,7 +4,6 @@ import json
 import os
 import random
 import signal
-import struct
 import subprocess
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 import images
 import samples
 from tap import COMMAND, case, cases_of, check, fails, main, run
-from tensors import read, tensors
+from tensors import read, rewrite, tensors
 
 METHODS = ["point", "sgd", "sgld", "bootstrap", "dropout", "ensemble"]
 DATA = ("--data", "mnist")
@@ -199,16 +198,9 @@ def bad_input():
     fails(5, "predict", "head.safetensors", *DATA, "-o", "p.npz", words="encode them first")
 
 
-def damaged(change):
-    """e.safetensors with another header."""
-    data = read("e.safetensors")
-    size, = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + size])
-    change(header)
-    text = json.dumps(header).encode()
-    text += b" " * (-(len(text) + 8) % 64)
-    with open("bad.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+def damaged(change, source="e.safetensors"):
+    """bad.safetensors: the file with another header."""
+    rewrite(source, "bad.safetensors", lambda header, arrays: change(header))
 
 
 @cases_of([
@@ -227,6 +219,82 @@ def damaged_file(change, words):
     run(*FIT, "--method", "sgd", "-o", "e.safetensors")
     damaged(change)
     fails(4 if "mlq" not in words else 2, "predict", "bad.safetensors", *DATA, "-o", "p.npz", words=words)
+
+
+def hold_out(rows):
+    """bad.safetensors: net.safetensors with these rows held out."""
+    def change(header, arrays):
+        header["holdout"] = {"dtype": "I64", "shape": [len(rows)], "data_offsets": [len(arrays), len(arrays) + 8 * len(rows)]}
+        arrays += np.array(rows, np.int64).tobytes()
+    rewrite("net.safetensors", "bad.safetensors", change)
+
+
+@cases_of([("the row after the last", [3, 400]), ("far away", [10 ** 6]), ("at the end of memory", [2 ** 62]), ("all of them", list(range(400)))])
+def rows_held_out_that_are_not_there(rows):
+    trained("--no-holdout")
+    hold_out(rows)
+    words = ["holdout", "400"]
+    fails(4, "fit", "--network", "bad.safetensors", *DATA, "-o", "e.safetensors", words=words)
+    fails(4, "compare", "--network", "bad.safetensors", *DATA, words=words)
+    fails(4, "encode", "bad.safetensors", *DATA, "-o", "z.npz", words=words)
+    fails(4, "search", "--network", "bad.safetensors", *DATA, "--method", "sgd", "--lr", ".01", "-S", 2, "--store", "store", words=words)
+
+
+@case
+def other_rows_are_warned_about():
+    trained()
+    images.squares(train=300)
+    for words in (*FIT, "--method", "point", "-o", "e.safetensors"), ("encode", "net.safetensors", *DATA, "-o", "z.npz"):
+        _, err = run(*words)
+        check("warning: the network was trained on other rows than these" in err, err)
+    check("features_val" not in np.load("z.npz"), "rows of other data were held out")
+
+
+@case
+def encode_counts_the_validation_rows():
+    trained()
+    out, _ = run("encode", "net.safetensors", *DATA, "-o", "z.npz")
+    check("360 training, 40 validation, 120 test rows" in out, out)
+
+
+@case
+def images_without_labels():
+    sets = trained("--classes", "first:5")
+    x = sets["test"][0].astype(np.uint8)
+    run(*FIT, "--method", "sgd", "-o", "e.safetensors")
+    np.savez("test.npz", images=x)
+    np.savez("both.npz", images=x, labels=np.zeros(len(x), int))
+    for data in "test.npz", "test.npz:images", "both.npz:images":
+        run("predict", "e.safetensors", "--data", data, "-o", "p.npz")
+        p = np.load("p.npz")
+        check(p["probs"].shape == (len(x), 5) and "truth" not in p, p.files)
+        run("encode", "net.safetensors", "--data", data, "-o", "z.npz")
+        z = np.load("z.npz")
+        check(len(z["features_test"]) == len(x) and "labels_test" not in z, z.files)
+    fails(2, "train", "--data", "test.npz", "--classes", "0,1", "-o", "x.safetensors", words="has no labels")
+    np.savez("train.npz", x_train=x, x_test=x)
+    fails(5, "fit", "--network", "net.safetensors", "--data", "train.npz", "-o", "x.safetensors", words="no labels")
+    fails(5, "compare", "--network", "net.safetensors", "--data", "train.npz", words="no labels")
+
+
+@case
+def images_of_fewer_classes():
+    trained()
+    images.squares(classes=3)
+    for words in ("fit", "--network", "net.safetensors", *DATA, "-o", "x.safetensors"), ("encode", "net.safetensors", *DATA, "-o", "z.npz"):
+        fails(5, *words, words=["the network knows classes up to 9", "end at 2"])
+
+
+@cases_of([
+    ("epochs", "epochs", "1000000000"), ("batch-size", "batch-size", "0"), ("half a row", "batch-size", "1.5"), ("optimiser", "optimiser", "zap"),
+    ("lr", "lr", "nan"), ("augment", "augment", "foo"), ("scale", "scale", "0"), ("a negative scale", "scale", "-1"),
+    ("a class twice", "classes", "0,1,2,3,4,5,6,7,8,8"), ("a class too large", "classes", "0,1,2,3,4,5,6,7,8,2147483647"),
+])
+def metadata_of_a_network(key, value):
+    trained()
+    damaged(lambda header: header["__metadata__"].update({key: value}), "net.safetensors")
+    fails(4, "fit", "--network", "bad.safetensors", *DATA, "-o", "x.safetensors", words=["bad.safetensors", key, value[:20]])
+    fails(4, "encode", "bad.safetensors", *DATA, "-o", "z.npz", words="bad.safetensors")
 
 
 main()

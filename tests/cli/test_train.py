@@ -172,7 +172,7 @@ def encoded_features():
     data = images.fashion()
     train("net.safetensors")
     out = run("encode", "net.safetensors", "--data", "fashion", "-o", "f.npz")[0]
-    check("600 training, 200 test rows, 12 features" in out, out)
+    check("540 training, 60 validation, 200 test rows, 12 features" in out, out)
     t, f = tensors("net.safetensors")[0], np.load("f.npz")
     held = np.zeros(600, bool)
     held[t["holdout"]] = True

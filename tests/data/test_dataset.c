@@ -169,6 +169,10 @@ static void test_trainable(void **state) {
     assert_null(head);
     ll_dataset_free(data);
 
+    int32_t none = 0;
+    const ll_dataset empty = {.labels = &none, .K = 2, .one_class = true};
+    CHECK_FAILS(ctx, LL_ERR_DATA, "no rows to learn from", lli_dataset_check_trainable(ctx, &empty, true));
+
     labels = labels_view(many);
     CHECK_OK(ctx, ll_dataset_new(&data, ctx, features_view(plain), &labels, 0));
     assert_int_equal(ll_dataset_classes(data), N + 1);
