@@ -55,6 +55,21 @@ static size_t groups(option_group out[GROUPS_MAX]) {
     return 4;
 }
 
+/* No FOLDER/METHOD.npz is one of the inputs. */
+static ll_status check_predictions(const compare_args *args) {
+    const training_args *t = &args->training;
+    const char *inputs[] = {t->features,         t->labels,           t->head,       t->bias, args->network.network, args->network.data,
+                            args->test_features, args->test_labels, args->out_data};
+    ll_status status = LL_OK;
+    for (size_t i = 0; i < ll_method_count() && status == LL_OK; i++) {
+        char path[4096];
+        int length = snprintf(path, sizeof path, "%s/%s.npz", args->options.predictions, ll_method_get(i).name);
+        status = length < (int)sizeof path ? inputs_check_output(path, inputs, COUNT(inputs))
+                                           : complain(LL_ERR_USAGE, "the name of the folder of --predictions is too long");
+    }
+    return status;
+}
+
 static ll_status check(const compare_args *args, const parsed *typed) {
     ll_status status = network_check(&args->network, &cmd_compare, typed);
     if (status == LL_OK && args->out_data && !args->network.data)
@@ -65,6 +80,8 @@ static ll_status check(const compare_args *args, const parsed *typed) {
         status = complain(LL_ERR_USAGE, "--json and --markdown exclude each other");
     if (status == LL_OK && args->options.members && !args->options.predictions)
         status = complain(LL_ERR_USAGE, "--members belongs to --predictions, which is missing");
+    if (status == LL_OK && args->options.predictions)
+        status = check_predictions(args);
     if (status == LL_OK && args->options.predictions && mkdir(args->options.predictions, 0777) != 0 && errno != EEXIST)
         status = complain(LL_ERR_WRITE, "the folder %s cannot be made: %s", args->options.predictions, strerror(errno));
     return status;

@@ -75,7 +75,7 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
 static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
     const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias,
-                            args->network.network};
+                            args->network.network, args->network.data};
     ll_status status = network_check(&args->network, &cmd_fit, typed);
     if (status == LL_OK && !args->network.network)
         status = inputs_require("--features", args->training.features, example);

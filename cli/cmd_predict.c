@@ -46,7 +46,7 @@ static size_t groups(option_group out[GROUPS_MAX]) {
 
 static ll_status check(const predict_args *args, const parsed *typed) {
     const char *example = "lastlayer predict ens.safetensors --features features.npy -o pred.npz";
-    const char *inputs[] = {typed->operand, args->features, args->labels};
+    const char *inputs[] = {typed->operand, args->features, args->labels, args->data, args->out_data};
     ll_status status = inputs_require("the ensemble", typed->operand, example);
     if (status == LL_OK && args->data && (args->features || args->labels))
         status = complain(LL_ERR_USAGE, "--data and --%s exclude each other", args->features ? "features" : "labels");

@@ -77,9 +77,22 @@ static ll_status split(list *out, const char *flag, const char *text, size_t inp
 
 /* predict writes .npz or .csv, fit writes .safetensors. */
 static bool is_ensemble(const char *file) {
-    static const char ending[] = ".safetensors";
-    size_t length = strlen(file), tail = sizeof ending - 1;
-    return length > tail && strcmp(file + length - tail, ending) == 0;
+    return inputs_ends_with(file, ".safetensors");
+}
+
+/* A store is a folder: what lies in it already is an input, save a page. */
+static ll_status check_store(const char *output, const char *store) {
+    char *folder = realpath(store, NULL), *file = realpath(output, NULL);
+    struct stat found;
+    size_t length = folder ? strlen(folder) : 0;
+    bool inside = folder && file && stat(folder, &found) == 0 && S_ISDIR(found.st_mode) && strncmp(file, folder, length) == 0 &&
+                  file[length] == '/';
+    ll_status status = inside && !inputs_ends_with(file, ".html")
+                           ? complain(LL_ERR_USAGE, "the output %s is a file of the input %s; choose another name", output, store)
+                           : LL_OK;
+    free(folder);
+    free(file);
+    return status;
 }
 
 /* The command line as one would type it again. */
@@ -138,6 +151,8 @@ static ll_status check(const report_args *args, const parsed *typed, const list 
         status = inputs_check_output(args->output, others, COUNT(others));
     if (status == LL_OK)
         status = inputs_check_output(args->output, typed->operands, typed->operand_count);
+    for (size_t i = 0; i < typed->operand_count && status == LL_OK; i++)
+        status = check_store(args->output, typed->operands[i]);
     return status == LL_OK ? inputs_check_output(args->output, ood->item, ood->count) : status;
 }
 

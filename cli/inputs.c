@@ -78,13 +78,17 @@ ll_status inputs_require_truth(const ll_predictions *predictions, const char *pa
     return ll_predictions_view(predictions).truth ? LL_OK : complain(LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", path);
 }
 
+bool inputs_ends_with(const char *path, const char *ending) {
+    size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcmp(path + length - tail, ending) == 0;
+}
+
 ll_status inputs_check_safetensors(const char *output, const char *what) {
-    static const char *const others[] = {".npy", ".npz", ".csv", ".idx"};
-    size_t length = strlen(output);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (length >= 4 && strcmp(output + length - 4, others[i]) == 0)
-            return complain(LL_ERR_USAGE, "the output %s promises another format; %s is a .safetensors file", output, what);
-    return LL_OK;
+    struct stat found;
+    bool plain = stat(output, &found) != 0 || S_ISREG(found.st_mode);
+    if (inputs_ends_with(output, ".safetensors") || !plain || inputs_is_stdout(output))
+        return LL_OK;
+    return complain(LL_ERR_USAGE, "the output is %s; %s is a file whose name ends in .safetensors", output, what);
 }
 
 ll_status inputs_check_output(const char *output, const char *const *inputs, size_t count) {

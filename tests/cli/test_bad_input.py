@@ -2,11 +2,13 @@
 """Bad input gets one clear sentence, its exit code, no output file, and nothing is overwritten."""
 import os
 import struct
+import subprocess
 
 import numpy as np
 
+import images
 import samples
-from tap import case, cases_of, check, fails, main, run
+from tap import COMMAND, case, cases_of, check, fails, main, run
 
 READ, FORMAT, DATA, USAGE = 3, 4, 5, 2
 OUT = ("-o", "out.safetensors")
@@ -262,6 +264,66 @@ def file_and_name():
         file.truncate(100)
     fails(FORMAT, "fit", "--features", "all.npz:features_train", *OUT, words="all.npz")
     fails(FORMAT, "compare", *samples.FIT[1:], "--test-features", "all.npz", words="all.npz")
+
+
+def kept(path, code, *arguments, words="is also the input"):
+    """The command is refused, and the file, wherever it lies, is as it was."""
+    before = open(path, "rb").read()
+    fails(code, *arguments, words=words)
+    check(open(path, "rb").read() == before, f"{path} is another file now")
+
+
+@case
+def outputs_that_are_inputs():
+    data = samples.make()
+    sets = images.squares()
+    x, y = [a.astype(np.uint8) for a in sets["train"]]
+    np.savez("images.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    os.symlink("images.npz", "link.npz")
+    tiny = ("--net", "mlp:8", "--epochs", 1)
+    run("train", "--data", "mnist", *tiny, "-o", "net.safetensors")
+    fit = ("fit", "--network", "net.safetensors", "--method", "point")
+    run(*fit, "--data", "mnist", "-o", "full.safetensors")
+    for output in "images.npz", "link.npz":
+        kept("images.npz", USAGE, "predict", "full.safetensors", "--data", "images.npz", "-o", output)
+        kept("images.npz", USAGE, "predict", "full.safetensors", "--data", "mnist", "--out-data", "images.npz:x_test", "-o", output)
+    os.rename("images.npz", "images.safetensors")
+    kept("images.safetensors", USAGE, *fit, "--data", "images.safetensors", "-o", "images.safetensors")
+    os.mkdir("cp")
+    np.savez("cp/sgd.npz", features_train=data["features"], labels_train=data["labels"])
+    base = ("compare", "--test-features", "test_features.npy", "--test-labels", "test_labels.npy", "--predictions", "cp")
+    kept("cp/sgd.npz", USAGE, *base, "--features", "cp/sgd.npz")
+    kept("cp/sgd.npz", USAGE, *base, "--features", "cp/sgd.npz:features_train", "--labels", "labels.npy")
+    fails(USAGE, *base[:-1], "new", "--features", "features.npy", "--labels", "new/sgd.npz/", "--json", "--markdown")
+    check(not os.path.exists("new"), "a refused compare made its folder")
+    labels = "data/mnist/train-labels-idx1-ubyte"
+    for what in ("train", *tiny), (*fit,), ("import", "net.safetensors"):
+        kept(labels, USAGE, *what, "--data", "mnist", "-o", labels, words="ends in .safetensors")
+        fails(USAGE, *what, "--data", "mnist", "-o", "foo.bar", words="ends in .safetensors")
+
+
+@case
+def a_page_is_not_written_over_its_store():
+    samples.make()
+    run("search", *samples.FIT[1:], "--test-features", "test_features.npy", "--test-labels", "test_labels.npy", "--method", "sgd", "--lr", ".01",
+        "-S", 2, "--epochs", 1, "--store", "store")
+    kept("store/choice.json", USAGE, "report", "store", "-o", "store/choice.json", words="is a file of the input store")
+    for _ in range(2):
+        run("report", "store", "-o", "store/page.html")
+
+
+@case
+def one_wild_label():
+    x = np.random.default_rng(0).integers(0, 255, (50, 4, 4)).astype(np.uint8)
+    y = np.arange(50) % 3
+    end = ("--net", "mlp:4", "--epochs", 1, "-o", "net.safetensors")
+    np.savez("wild.npz", x_train=x, y_train=np.where(np.arange(50) == 7, 2 ** 31 - 2, y))
+    limit = ("bash", "-c", 'ulimit -v 2000000; exec "$@"', "limit", COMMAND)
+    done = subprocess.run([*limit, "train", "--data", "wild.npz", *map(str, end)], capture_output=True, text=True)
+    check(done.returncode == DATA and "wild.npz: the largest label is 2147483646" in done.stderr, f"{done.returncode} {done.stderr}")
+    np.savez("some.npz", x_train=x, y_train=np.where(np.arange(50) == 7, 99, y))
+    fails(DATA, "train", "--data", "some.npz", *end, words=["100 classes for 50 rows", "--classes first:100"])
+    run("train", "--data", "some.npz", "--classes", "first:100", *end)
 
 
 if __name__ == "__main__":
