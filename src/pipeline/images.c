@@ -119,9 +119,15 @@ ll_status ll_images_read(ll_images **out, ll_context *ctx, const char *data, con
     const ll_dataset *labelled = source.train ? source.train : source.test;
     if (chosen.of_network && source.train)
         LLI_DO(check_known(ctx, data, labelled, chosen.classes));
-    if (labelled->labels)
-        LLI_DO(lli_classes_parse(&images->classes, &images->K, ctx, chosen.classes, labelled->K, !source.train, chosen.seed));
-    else if (chosen.classes && strcmp(chosen.classes, "all") != 0 && !chosen.of_network) {
+    if (labelled->labels) {
+        status = lli_classes_parse(&images->classes, &images->K, ctx, chosen.classes, labelled->K, !source.train, chosen.seed);
+        if (status == LL_ERR_USAGE && chosen.of_network)
+            status = lli_fail(ctx, LL_ERR_FORMAT,
+                              "the classes of the network are \"%.100s\"; expected two or more different numbers like 0,3,4",
+                              chosen.classes);
+        if (status != LL_OK)
+            goto done;
+    } else if (chosen.classes && strcmp(chosen.classes, "all") != 0 && !chosen.of_network) {
         status = lli_fail(ctx, LL_ERR_USAGE, "%s: has no labels, so --classes %s cannot choose among its images", data, chosen.classes);
         goto done;
     }

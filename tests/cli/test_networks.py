@@ -212,6 +212,8 @@ def damaged(change, source="e.safetensors"):
     ("other classes", lambda h: h["__metadata__"].update(outputs="11"), "layers.2.weight"),
     ("a tensor is missing", lambda h: h.update({"x": h.pop("layers.0.bias")}), "layers.0.bias"),
     ("another type", lambda h: h["layers.2.bias"].update(dtype="I32"), "layers.2.bias"),
+    ("a class twice", lambda h: h["__metadata__"].update(classes="0,1,2,3,4,5,6,7,8,8"), "the classes of the network"),
+    ("classes that are no numbers", lambda h: h["__metadata__"].update(classes="many"), "the classes of the network"),
     ("no scaling", lambda h: h.update({"x": h.pop("scaling")}), "scaling"),
 ])
 def damaged_file(change, words):
