@@ -9,7 +9,8 @@
 
 typedef struct search_args {
     training_args training;
-    const char *val_features, *val_labels, *test_features, *test_labels, *out_features, *store, *network, *data;
+    const char *val_features, *val_labels, *test_features, *test_labels, *out_features, *store;
+    network_args network;
     bool show, json, csv, markdown;
     int64_t threads;
     ll_search_options options;
@@ -26,9 +27,9 @@ static const ll_option table[] = {
     {.name = "test-labels", .type = LL_OPTION_TEXT, .offset = AT(test_labels), .arg = "FILE", .help = "their labels"},
     {.name = "out-features", .type = LL_OPTION_TEXT, .offset = AT(out_features), .arg = "FILE",
      .help = "out-of-distribution rows, for AUROC and AUPR"},
-    {.name = "network", .type = LL_OPTION_TEXT, .offset = AT(network), .arg = "FILE",
+    {.name = "network", .type = LL_OPTION_TEXT, .offset = AT(network.network), .arg = "FILE",
      .help = "instead of features: a network of lastlayer train, all of whose layers the methods work on"},
-    {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "DATA",
+    {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(network.data), .arg = "DATA",
      .help = "its images: mnist, fashion, cifar10, cifar100, a folder or a file; the rows it held out choose"},
     {.name = "store", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(store), .arg = "FOLDER",
      .help = "where finished trials are kept; the same command goes on where it was stopped"},
@@ -71,20 +72,21 @@ static ll_status use_whole(search_args *args, inputs_parts *p, ll_context *ctx) 
     return LL_OK;
 }
 
-static ll_status check(const search_args *args) {
+static ll_status check(const search_args *args, const parsed *typed) {
     const char *example = "lastlayer search --features features.npy --labels labels.npy --test-features test_features.npy "
                           "--test-labels test_labels.npy --store trials";
     ll_status status = inputs_require("--store", args->store, example);
     if (status == LL_OK && args->json + args->csv + args->markdown > 1)
         status = complain(LL_ERR_USAGE, "--json, --csv and --markdown exclude each other");
-    if (status == LL_OK && !args->show && !args->network)
+    if (status == LL_OK && !args->show && !args->network.network)
         status = inputs_require("--features", args->training.features, example);
-    if (status == LL_OK && args->network && (args->training.features || args->test_features || args->val_features || args->out_features))
-        status = complain(LL_ERR_USAGE, "--network and features exclude each other: a network is searched on images, with --data");
-    if (status == LL_OK && args->data && !args->network)
-        status = complain(LL_ERR_USAGE, "--data belongs to --network, which is missing");
-    if (status == LL_OK && args->network)
-        status = inputs_require("--data", args->data, "lastlayer search --network net.safetensors --data mnist --store trials");
+    if (status == LL_OK)
+        status = network_check(&args->network, &cmd_search, typed);
+    static const char *const of_features[] = {"val-features", "val-labels", "out-features"};
+    for (size_t i = 0; status == LL_OK && args->network.network && i < COUNT(of_features); i++)
+        if (args_given(typed, &cmd_search, of_features[i]))
+            status = complain(LL_ERR_USAGE, "--network and --%s exclude each other: a network is searched on images, with --data",
+                              of_features[i]);
     if (status == LL_OK && args->val_labels && !args->val_features)
         status = complain(LL_ERR_USAGE, "--val-labels belongs to --val-features, which is missing");
     return status;
@@ -135,11 +137,9 @@ static ll_status read_features(inputs *in, ll_context *ctx, search_args *args, i
 }
 
 static ll_status read_network(inputs *in, ll_context *ctx, const search_args *args) {
-    ll_status status = ll_network_read(&in->network, ctx, args->network);
-    if (status != LL_OK)
-        return status;
-    ll_images_options options = ll_network_images(in->network);
-    status = ll_images_read(&in->images, ctx, args->data, &options);
+    ll_status status = network_read(&in->network, &in->images, ctx, &args->network, NULL);
+    if (status == LL_OK && !ll_images_dataset(in->images, LL_IMAGES_TEST))
+        status = complain(LL_ERR_DATA, "%s has no test images", args->network.data);
     if (status != LL_OK)
         return status;
     in->data = (ll_search_data){.train = ll_images_dataset(in->images, LL_IMAGES_TRAIN),
@@ -166,13 +166,12 @@ static ll_status print(ll_context *ctx, const search_args *args) {
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
-    (void)typed;
     static inputs_parts room;
     search_args args = *(const search_args *)arguments;
     inputs in = {0};
-    ll_status status = check(&args);
+    ll_status status = check(&args, typed);
     if (status == LL_OK && !args.show) {
-        status = args.network ? read_network(&in, ctx, &args) : read_features(&in, ctx, &args, &room);
+        status = args.network.network ? read_network(&in, ctx, &args) : read_features(&in, ctx, &args, &room);
         if (status == LL_OK && !in.val && !in.network && strcmp(args.options.protocol, "honest") == 0)
             term_note("no validation rows: half of the test rows choose, by the seed, and the other half is reported");
         if (status == LL_OK)
@@ -202,7 +201,7 @@ static const char *const examples[] = {
 const command cmd_search = {
     .name = "search",
     .summary = "a grid of options: every trial once, resumable, the best chosen on rows of its own",
-    .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--val-features FILE --val-labels FILE] [--head FILE]\n"
+    .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--val-features FILE --val-labels FILE] [--head FILE] "
              "[--out-features FILE] [--layers L] [LISTS] --store FOLDER\n"
              "--network FILE --data DATA [LISTS] --store FOLDER\n"
              "--store FOLDER --show [--protocol P] [--by RULE] [--json | --csv | --markdown]",
@@ -211,7 +210,8 @@ const command cmd_search = {
               "kept in the store at once, also one that diverged: after a kill the same command goes on. Trials are chosen on validation "
               "rows; without them, half of the test rows choose and the other half is reported; --protocol paper chooses on the test rows, "
               "as the paper did. A file that holds features_train, labels_train, features_test, labels_test (and features_val, labels_val, "
-              "features_out, W, b) may be given whole as --features.",
+              "features_out, W, b) may be given whole as --features. One layer starts at a head or at the MAP: --init adam is for "
+              "--layers 2 and 3.",
     .examples = examples,
     .args_size = sizeof(search_args),
     .defaults = defaults,

@@ -44,3 +44,11 @@ int64_t lli_tree_whole(const lli_tree *value) {
 bool lli_tree_true(const lli_tree *value) {
     return value && json_is_true(value);
 }
+
+bool lli_tree_is_list(const lli_tree *value) {
+    return value && json_is_array(value);
+}
+
+bool lli_tree_is_null(const lli_tree *value) {
+    return value && json_is_null(value);
+}

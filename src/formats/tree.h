@@ -18,5 +18,7 @@ const char *lli_tree_text(const lli_tree *value);   /* NULL unless it is a text 
 double lli_tree_number(const lli_tree *value);      /* NaN unless it is a number */
 int64_t lli_tree_whole(const lli_tree *value);      /* -1 unless it is a whole number of at least 0 */
 bool lli_tree_true(const lli_tree *value);
+bool lli_tree_is_list(const lli_tree *value);
+bool lli_tree_is_null(const lli_tree *value); /* the word null; not for what is absent */
 
 #endif

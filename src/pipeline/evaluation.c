@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads back what lastlayer evaluate --json prints. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "formats/file.h"
 #include "formats/tree.h"
+
+/* More points than any file holds: a number that was damaged. */
+#define POINTS_MAX ((int64_t)1 << 48)
 
 /* The word of an option in a form that lives forever; false where it is none of the choices. */
 static bool read_word(const char **out, const lli_tree *options, const char *name) {
@@ -30,14 +34,27 @@ static bool read_rules(ll_evaluate_options *rules, const lli_tree *options) {
            read_word(&rules->classifier, options, "classifier") && read_word(&rules->compat, options, "compat");
 }
 
-/* The number `key` of each confidence, into the member at `offset` of each of the structs of `size` bytes. */
+/* From 0 to `most`, but for rounding. */
+static bool within(double x, double most) {
+    return x >= -1e-9 && x <= most + 1e-9;
+}
+
+/* A number from 0 to `most`, or null. */
+static bool read_measure(double *out, const lli_tree *value, double most) {
+    *out = lli_tree_number(value);
+    return lli_tree_is_null(value) || within(*out, most);
+}
+
+/* The share `key` of each confidence, into the member at `offset` of each of the structs of `size` bytes. */
 static bool read_each(void *structs, size_t size, size_t offset, const lli_tree *tree, const char *key) {
     const lli_tree *object = lli_tree_get(tree, key);
-    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-        double value = lli_tree_number(lli_tree_get(object, ll_confidence_name(c)));
+    bool ok = true;
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT && ok; c++) {
+        double value;
+        ok = read_measure(&value, lli_tree_get(object, ll_confidence_name(c)), 1);
         memcpy((char *)structs + (size_t)c * size + offset, &value, sizeof value);
     }
-    return object != NULL;
+    return ok;
 }
 
 static void read_bands(ll_evaluation *e, const lli_tree *bands) {
@@ -81,6 +98,7 @@ static bool read_ood(ll_evaluation *e, const lli_tree *ood) {
 
 static bool read_bins(ll_evaluation *e, const lli_tree *bins) {
     e->bins = lli_tree_count(bins);
+    int64_t points = 0;
     for (int64_t j = 0; j < e->bins && e->bins <= LL_BINS_MAX; j++) {
         const lli_tree *bin = lli_tree_at(bins, j);
         e->bin[j] = (ll_bin){.lo = lli_tree_number(lli_tree_get(bin, "lo")),
@@ -88,10 +106,13 @@ static bool read_bins(ll_evaluation *e, const lli_tree *bins) {
                              .n = lli_tree_whole(lli_tree_get(bin, "n")),
                              .accuracy = lli_tree_number(lli_tree_get(bin, "accuracy")),
                              .confidence = lli_tree_number(lli_tree_get(bin, "confidence"))};
-        if (!isfinite(e->bin[j].lo) || !isfinite(e->bin[j].hi) || e->bin[j].n < 0)
+        const ll_bin *b = &e->bin[j];
+        bool full = b->n == 0 || (within(b->accuracy, 1) && within(b->confidence, 1));
+        if (!within(b->lo, 1) || !within(b->hi, 1) || b->lo > b->hi || b->n < 0 || b->n > e->n - points || !full)
             return false;
+        points += b->n;
     }
-    return e->bins <= LL_BINS_MAX;
+    return lli_tree_is_list(bins) && e->bins <= LL_BINS_MAX;
 }
 
 static bool read_all(ll_evaluation *e, const lli_tree *tree) {
@@ -101,12 +122,18 @@ static bool read_all(ll_evaluation *e, const lli_tree *tree) {
     e->classes = LLI_MAX(0, lli_tree_whole(lli_tree_get(tree, "classes")));
     const struct {
         const char *key;
-        double *place;
-    } numbers[] = {{"accuracy", &e->accuracy}, {"nll", &e->nll},   {"brier", &e->brier},      {"ece", &e->ece},
-                   {"mce", &e->mce},           {"cost", &e->cost}, {"min_aurc", &e->min_aurc}};
-    for (size_t i = 0; i < LLI_COUNT(numbers); i++)
-        *numbers[i].place = lli_tree_number(lli_tree_get(tree, numbers[i].key));
-    return e->n > 0 && e->errors >= 0 && e->errors <= e->n && isfinite(e->accuracy) &&
+        double *place, most;
+    } numbers[] = {{"accuracy", &e->accuracy, 1}, {"nll", &e->nll, DBL_MAX}, {"brier", &e->brier, 2},
+                   {"ece", &e->ece, 1},           {"mce", &e->mce, 1},       {"min_aurc", &e->min_aurc, 1}};
+    bool ok = true;
+    for (size_t i = 0; i < LLI_COUNT(numbers) && ok; i++) {
+        const lli_tree *value = lli_tree_get(tree, numbers[i].key);
+        ok = read_measure(numbers[i].place, value, numbers[i].most) || (!value && i > 0); /* files of older versions lack some */
+    }
+    e->cost = lli_tree_number(lli_tree_get(tree, "cost")); /* of any sign */
+    ok = ok && e->n > 0 && e->n <= POINTS_MAX && e->errors >= 0 && e->errors <= e->n && e->classes <= INT32_MAX;
+    /* What n and errors say, in other words: a change in one of the three shows. */
+    return ok && fabs(e->accuracy - (double)(e->n - e->errors) / (double)e->n) < 1e-9 &&
            read_rules(&e->rules, lli_tree_get(tree, "options")) && read_bins(e, lli_tree_get(tree, "bins")) && read_selective(e, tree) &&
            read_ood(e, lli_tree_get(tree, "ood"));
 }

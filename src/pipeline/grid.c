@@ -88,7 +88,8 @@ static ll_status find_section(const char **out, size_t *size, ll_context *ctx, c
         word[LLI_MIN(name, sizeof word - 1)] = 0;
         if (colon && !lli_method_find(word))
             return lli_fail(ctx, LL_ERR_USAGE,
-                            "--%s names the method %s, which does not exist; expected point, sgd, sgld, bootstrap or dropout", flag, word);
+                            "--%s names the method %s, which does not exist; expected point, sgd, sgld, bootstrap, dropout or ensemble",
+                            flag, word);
         bool own = colon && strcmp(word, method) == 0;
         if (own || (!colon && !*out)) {
             *out = colon ? colon + 1 : p;
@@ -271,7 +272,7 @@ ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options
             m++;
         if (m == ll_method_count())
             LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
-                            "--method lists %.*s; expected methods of point, sgd, sgld, bootstrap, dropout with commas between them",
+                            "--method lists %.*s; expected point, sgd, sgld, bootstrap, dropout, ensemble, with commas between them",
                             length ? (int)LLI_MIN(length, 40) : 7, length ? p : "nothing"));
         if (!seen[m])
             LLI_DO(add_method(grid, ctx, o, ll_method_get(m).name, train, network));

@@ -342,6 +342,12 @@ ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_inp
     if (!j->page.count)
         LLI_DO(
             lli_fail(ctx, LL_ERR_USAGE, "%s is an ensemble; a report needs predictions: make them with lastlayer predict", inputs[0].file));
+    int64_t points = 0;
+    for (int64_t m = 0; m < j->page.count; m++)
+        points += j->methods[m].points.n;
+    if (!points && (o.labels || o.images))
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "--%s belongs to points, and an evaluation holds only numbers; leave it out",
+                        o.labels ? "labels" : "images"));
     if (o.class_names)
         LLI_DO(read_names(ctx, j, o.class_names));
     if (o.images)

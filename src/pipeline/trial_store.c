@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/bundle.h"
 #include "base/memory.h"
 #include "formats/file.h"
 #include "formats/journal.h"
@@ -87,6 +88,31 @@ done:
     return status;
 }
 
+/* The kept predictions must be those of the best trials by this rule. Those of a trial without a line are of one that was cut short. */
+static ll_status check_kept(ll_context *ctx, const lli_trial_store *s, int protocol, const char *method, const char *by) {
+    const ll_results *r = s->results;
+    int64_t best = lli_selection_best(&s->selection[protocol], r->trials, r->count, method);
+    lli_text path;
+    ll_bundle *bundle = NULL;
+    ll_status status;
+    lli_text_init(&path, ctx);
+    lli_text_add(&path, "%s/best/%s-%s.npz", s->folder, protocols[protocol], method);
+    LLI_DO(path.status);
+    if (best < 0 || !lli_file_exists(path.data))
+        goto done;
+    LLI_DO(ll_bundle_read(&bundle, ctx, path.data));
+    const char *kept = lli_bundle_meta(bundle, "trial"), *name = r->trials[best].name;
+    if (kept && strcmp(kept, name) != 0 && lli_results_find(r, kept) >= 0)
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
+                        "the store %s was made by another rule: it keeps the predictions of %s, and the best by --by %s is %s; look at it "
+                        "with --show, or choose another --store",
+                        s->folder, kept, by ? by : "aurc", name));
+done:
+    ll_bundle_free(bundle);
+    lli_text_release(&path);
+    return status;
+}
+
 ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *folder, const lli_provenance *identity, const char *by,
                                bool work) {
     *s = (lli_trial_store){.folder = folder};
@@ -106,6 +132,9 @@ ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *
     LLI_DO(lli_journal_open(&s->journal, ctx, path.data));
     LLI_DO(ll_results_read(&s->results, ctx, folder));
     LLI_DO(settle_identity(ctx, s, identity));
+    for (int p = 0; p < LLI_PROTOCOLS; p++)
+        for (size_t m = 0; m < ll_method_count(); m++)
+            LLI_DO(check_kept(ctx, s, p, ll_method_get(m).name, by));
 done:
     lli_text_release(&path);
     if (status != LL_OK)

@@ -2,6 +2,7 @@
 """The command that writes the page, as far as no browser is needed: what it refuses, and what it puts in."""
 import csv
 import html
+import json
 import pathlib
 import re
 
@@ -151,6 +152,47 @@ def an_evaluation_read_back():
     pathlib.Path("worse.json").write_text('{"n": ')
     fails(4, "report", "worse.json", "-o", "r.html", words=["worse.json: not JSON"])
     fails(2, "report", "plain.json", "--ood", "out.npz", "-o", "r.html", words=["is an evaluation"])
+    fails(2, "report", "plain.json", "--labels", "test_labels.npy", "-o", "r.html", words=["--labels belongs to points"])
+    fails(2, "report", "plain.json", "--images", "x.npy", "-o", "r.html", words=["--images belongs to points"])
+
+
+def change_bin(key, value):
+    def change(e):
+        e["bins"][3][key] = value
+    return change
+
+
+@cases_of([
+    ("bins are a text", lambda e: e.update(bins="x")),
+    ("no bins", lambda e: e.pop("bins")),
+    ("AURC is a list", lambda e: e.update(aurc=[1, 2])),
+    ("AURC is a text", lambda e: e["aurc"].update(sr="low")),
+    ("AURC above 1", lambda e: e["aurc"].update(std=1.5)),
+    ("huge accuracy", lambda e: e.update(accuracy=5e300)),
+    ("accuracy of other errors", lambda e: e.update(accuracy=e["accuracy"] / 2)),
+    ("a bin upside down", change_bin("lo", 0.9)),
+    ("a bin of too many points", change_bin("n", 10 ** 6)),
+    ("accuracy of a bin", change_bin("accuracy", 2)),
+    ("points", lambda e: e.update(n=2 ** 60, errors=0, accuracy=1)),
+    ("classes", lambda e: e.update(classes=10 ** 15)),
+    ("NLL is a text", lambda e: e.update(nll="x")),
+])
+def an_evaluation_of_nonsense(change):
+    prepare()
+    made = json.loads(run("evaluate", "pred.npz", "--json")[0])
+    pathlib.Path("e.json").write_text(json.dumps(made))
+    run("report", "e.json", "-o", "r.html")
+    pathlib.Path("r.html").unlink()
+    change(made)
+    pathlib.Path("e.json").write_text(json.dumps(made))
+    fails(4, "report", "e.json", "-o", "r.html", words=["e.json is not an evaluation"])
+
+
+@cases_of([(" ".join(more), more) for more in (("--edges", "mass"), ("--compat", "brosse"), ("--classifier", "votes"), ("--bins", "1000"))])
+def an_evaluation_of_any_options(more):
+    prepare()
+    pathlib.Path("e.json").write_text(run("evaluate", "pred.npz", *more, "--json")[0])
+    run("report", "e.json", "-o", "r.html")
 
 
 if __name__ == "__main__":

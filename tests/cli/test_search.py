@@ -369,7 +369,15 @@ def whole_networks():
     run("search", *NETWORK, "--store", "storm")
     check(shown(store="storm") == calm, "the search ended elsewhere")
     run("report", "calm", "-o", "r.html")
-    fails(USAGE, "search", *NETWORK, "--features", "x.npy", "--store", "s", words=["--network and features"])
+    for flag in ("features", "labels", "head", "bias", "test-features", "test-labels", "val-features", "val-labels", "out-features"):
+        fails(USAGE, "search", *NETWORK, f"--{flag}", "x.npy", "--store", "s", words=[f"--network and --{flag}"])
+    for flag, word in (("init", "map"), ("classes", 5), ("head-layout", "kd"), ("layers", 2)):
+        fails(USAGE, "search", *NETWORK, f"--{flag}", word, "--store", "s", words=[f"--network and --{flag}"])
+    made = images.squares()
+    for part, word in (("train", "test"), ("test", "train")):
+        np.savez("part.npz", **{f"x_{part}": made[part][0].astype(np.uint8), f"y_{part}": made[part][1]})
+        fails(5, "search", "--network", "net.safetensors", "--data", "part.npz", "--store", "s", words=["part.npz has no", word])
+    check(not pathlib.Path("s").exists(), "a store was made")
     fails(USAGE, "search", "--data", "mnist", *DATA, "--store", "s", words=["--data belongs to --network"])
 
 
@@ -441,6 +449,33 @@ def report_of_a_store():
     fails(5, "report", "trials", "-o", "r2.html", words=["honest-sgld.npz", "is not of the trial"])
     pathlib.Path("trials/choice.json").unlink()
     fails(3, "report", "trials", "-o", "r2.html", words=["without choice.json"])
+
+
+@case
+def another_rule():
+    """A store keeps predictions by one rule: where another would have kept others it is refused, and the report stays as it was."""
+    samples.make()
+    search("--out-features", "out_features.npy")
+    run("report", "trials", "-o", "r.html")
+    kept = {p.name: p.read_bytes() for p in pathlib.Path("trials").rglob("*") if p.is_file()}
+    paper, auroc = shown("--protocol", "paper"), shown("--protocol", "paper", "--by", "auroc")
+    check(paper["best"] != auroc["best"], "the rules agree on these data")
+    fails(USAGE, "search", *DATA, *GRID, "--out-features", "out_features.npy", "--protocol", "paper", "--by", "auroc", "--store", "trials",
+          words=["was made by another rule", "--by auroc", "--show"], lines=None)
+    check(kept == {p.name: p.read_bytes() for p in pathlib.Path("trials").rglob("*") if p.is_file()}, "the store changed")
+    run("report", "trials", "-o", "r.html")
+    search("--out-features", "out_features.npy", "--protocol", "paper", "--by", "auroc", store="own")
+    search("--out-features", "out_features.npy", "--protocol", "paper", "--by", "auroc", store="own")
+    run("report", "own", "-o", "r.html")
+
+
+@case
+def usage():
+    """Every form of the usage begins with what it needs, and the methods in the sentences are all there are."""
+    forms = [line for line in run("search", "--help")[0].splitlines() if "lastlayer search -" in line and line.startswith(("Usage:", "   or:"))]
+    check([f.split("lastlayer search ")[1].split()[0] for f in forms] == ["--features", "--network", "--store"], forms)
+    samples.make()
+    fails(USAGE, "search", *DATA, "--method", "x", "--store", "s", words=["ensemble"])
 
 
 @case
