@@ -49,7 +49,7 @@ bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> ben
 	@ninja -C build bench_heads
 	@$(PYTHON) bench/scale.py $(ARGS)
 
-results:        ## the experiments of docs/results, hours in all: ARGS="mnist fashion notmnist vgg resnet56 imagenet"
+results:        ## the experiments of docs/results, hours in all: ARGS="mnist fashion notmnist steps vgg resnet56 imagenet"
 	@tools/setup build check
 	@$(MAKE) --no-print-directory build/lastlayer
 	@$(PYTHON) tools/results.py $(ARGS)

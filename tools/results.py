@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The experiments behind docs/results: runs lastlayer, keeps the tables, and writes beside them what made them (run.json).
 
-  results.py mnist fashion notmnist vgg       images by name (tools/get-data)
+  results.py mnist fashion notmnist steps vgg images by name (tools/get-data)
   results.py resnet56 imagenet                features of $LASTLAYER_TEST_DATA
 
 Everything is made in results/, where what is there is not made again. All of it takes some hours on two cores.
@@ -79,6 +79,14 @@ def notmnist():
     keep("notmnist")
 
 
+def steps():
+    """The whole network at every learning rate of the paper: who still learns?"""
+    lastlayer("search", "--network", "results/mnist/seed-0/selective/network.safetensors", "--data", "mnist", "--method", "sgd,sgld",
+              "--lr", "0.1,0.01,0.001,0.0001", "--batch-size", 32, "--samples", 10, "--store", "results/steps", "--markdown",
+              out="docs/results/mnist-steps/trials.md")
+    keep("mnist-steps")
+
+
 def vgg():
     net, common = "results/vgg/net.safetensors", ["--samples", 10, "--json"]
     pathlib.Path("results/vgg").mkdir(parents=True, exist_ok=True)
@@ -87,7 +95,7 @@ def vgg():
                   out="docs/results/cifar10-vgg16/training.json")
     lastlayer("encode", net, "--data", "cifar10", "-o", "results/vgg/encoded.npz")
     lastlayer("compare", "--features", "results/vgg/encoded.npz", *common, out="docs/results/cifar10-vgg16/last-layer.json")
-    lastlayer("compare", "--network", net, "--data", "cifar10", *common, "--epochs", 1, "--dropout", 0.1,
+    lastlayer("compare", "--network", net, "--data", "cifar10", *common, "--thin", 176, "--epochs", 1, "--dropout", 0.1,
               out="docs/results/cifar10-vgg16/full-network.json")
     keep("cifar10-vgg16")
 
@@ -108,8 +116,8 @@ def imagenet():
     keep("imagenet-resnet50", "results/imagenet-given")
 
 
-RUN = {"mnist": lambda: images("mnist", "0,1,2"), "fashion": lambda: images("fashion", "0"), "notmnist": notmnist, "vgg": vgg,
-       "resnet56": resnet56, "imagenet": imagenet}
+RUN = {"mnist": lambda: images("mnist", "0,1,2"), "fashion": lambda: images("fashion", "0"), "notmnist": notmnist, "steps": steps,
+       "vgg": vgg, "resnet56": resnet56, "imagenet": imagenet}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:
