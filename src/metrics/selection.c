@@ -102,9 +102,9 @@ double lli_selection_metric(const char *name, const ll_score *score, const ll_sc
 
 void lli_selection_spread(double *mean, double *spread, const double *values, int64_t n) {
     double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += values[i];
-    *mean = n > 0 ? sum / (double)n : NAN;
+    for (int64_t i = 0; i < n; i++) /* from the first on, so that equal values have no spread at all */
+        sum += values[i] - values[0];
+    *mean = n > 0 ? values[0] + sum / (double)n : NAN;
     for (int64_t i = 0; i < n; i++)
         squares += (values[i] - *mean) * (values[i] - *mean);
     *spread = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN;

@@ -105,7 +105,20 @@ static void test_largest(void **state) {
     assert_int_equal(lli_selection_best(&with_hq, trials, 2, "sgd"), 0);
 }
 
+static void test_spread(void **state) {
+    (void)state;
+    double mean, spread;
+    lli_selection_spread(&mean, &spread, (double[]){0.0077253, 0.0077253, 0.0077253}, 3);
+    assert_true(mean == 0.0077253 && spread == 0);
+    lli_selection_spread(&mean, &spread, (double[]){1, 2, 6}, 3);
+    CHECK_NEAR(mean, 3, 1e-15);
+    CHECK_NEAR(spread, sqrt(7), 1e-15);
+    lli_selection_spread(&mean, &spread, (double[]){5}, 1);
+    assert_true(mean == 5 && isnan(spread));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables), cmocka_unit_test(test_numbers), cmocka_unit_test(test_largest)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tables), cmocka_unit_test(test_numbers), cmocka_unit_test(test_largest),
+                                       cmocka_unit_test(test_spread)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
