@@ -64,8 +64,8 @@ def keep(name, folder=None):
     commands.clear()
 
 
-def images(name, seeds):
-    lastlayer("reproduce", name, "--full", "--seeds", seeds, *FULL)
+def images(name, *more):
+    lastlayer("reproduce", name, "--seeds", "0,1,2", *more)
     keep(name, "results/" + name)
 
 
@@ -116,7 +116,7 @@ def imagenet():
     keep("imagenet-resnet50", "results/imagenet-given")
 
 
-RUN = {"mnist": lambda: images("mnist", "0,1,2"), "fashion": lambda: images("fashion", "0"), "notmnist": notmnist, "steps": steps,
+RUN = {"mnist": lambda: images("mnist", "--full", *FULL), "fashion": lambda: images("fashion"), "notmnist": notmnist, "steps": steps,
        "vgg": vgg, "resnet56": resnet56, "imagenet": imagenet}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
