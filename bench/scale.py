@@ -60,6 +60,7 @@ def main():
     arguments = parser.parse_args()
     rows = arguments.rows // 2 if arguments.half_size else arguments.rows
     threads, steps = run.CORES, -(-rows // B)
+    run.leave_nothing()
     with tempfile.TemporaryDirectory(prefix="lastlayer-scale-", dir=arguments.folder) as name:
         folder = pathlib.Path(name)
         if os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize < 2.2 * rows * D:
