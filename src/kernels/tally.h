@@ -14,10 +14,11 @@
 enum {
     LLI_TALLY_ROWS = 16,   /* of a group */
     LLI_TALLY_PANEL = 256, /* features of a panel, at most */
-    LLI_TALLY_CHUNK = 8    /* members added at once, at most */
+    LLI_TALLY_CHUNK = 8,   /* members added at once, at most */
+    LLI_TALLY_POWER = 100
 };
 
-#define LLI_TALLY_SCALE 0x1p100
+#define LLI_TALLY_SCALE 0x1p100 /* 2 to that power */
 #define LLI_TALLY_FLOOR (-150.0) /* log p - log p_top counts as this where it is less */
 
 /* Extremes of r over members, by comparing bits: those of a class that is top for some members and not for others stay apart. */

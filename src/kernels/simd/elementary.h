@@ -5,47 +5,13 @@
 
 #include "kernels/simd/vector.h"
 
-/* exp x = 2^n exp r, n = round(x / ln 2), |r| <= ln 2 / 2. With 1.5 * 2^23 added, the last bits of a float are n.
- * exp r = 1 + r + r^2 q(r), q interpolates at Chebyshev nodes: degree 6 in all, relative error 1e-8 before rounding.
- * For x <= 0: within 2 ulp down to -87, exactly 0 below. NaN, whose last bits are 0, stays NaN.
- * In place, for `count` vectors in step, since each operation waits for the one before. */
-INLINE void exp_each(vf *x, const int count) {
-    const vf magic = all(0x1.8p23f);
+/* 2^power exp x for x <= 0 where that is at least 2^-125, exact at 0, for `count` vectors in step, since each operation waits for the one
+ * before. exp x = 2^n exp r, n = round(x / ln 2), |r| <= ln 2 / 2; with 1.5 * 2^23 added, the last bits of a float are n, and these go
+ * straight into the exponent, `power` with them. exp r = 1 + r + r^2 q(r), q of degree 3, the best there is: relative error 1e-7 before
+ * rounding, 2e-7 after, and 3e-9 |x| of the rounded ln 2. NaN stays NaN. out may be x. */
+INLINE void exp_times(vf *out, const vf *x, const int power, const int count) {
+    const vf magic = all(0x1.8p23f + (float)power);
     vf shifted[4], r[4], q[4];
-    UNROLL
-    for (int i = 0; i < count; i++)
-        shifted[i] = fma_f(x[i], all(0x1.715476p+0f), magic);
-    UNROLL
-    for (int i = 0; i < count; i++) {
-        vf n = shifted[i] - magic;
-        r[i] = fma_f(n, all(-0x1.62e4p-1f), x[i]); /* ln 2 in two parts: n times the first is exact */
-        r[i] = fma_f(n, all(-0x1.7f7d1cp-20f), r[i]);
-        q[i] = all(0x1.6d10fcp-10f);
-    }
-    static const float coefficient[] = {0x1.120b62p-7f, 0x1.55551ap-5f, 0x1.5554dep-3f, 0.5f};
-    UNROLL
-    for (int c = 0; c < 4; c++)
-        UNROLL
-        for (int i = 0; i < count; i++)
-            q[i] = fma_f(q[i], r[i], all(coefficient[c]));
-    UNROLL
-    for (int i = 0; i < count; i++) {
-        vf p = fma_f(q[i], r[i] * r[i], r[i]) + 1.0f;
-        x[i] = (vf)(((vu)p + ((vu)shifted[i] << 23)) & ~(vu)(x[i] < all(-87.0f))); /* p 2^n: n goes straight into the exponent */
-    }
-}
-
-INLINE vf exp_f(vf x) {
-    exp_each(&x, 1);
-    return x;
-}
-
-/* 2^100 exp x for -150 <= x <= 0, exact at 0, for `count` vectors in step, since each operation waits for the one before. The same way,
- * with q of degree 3, the best there is: relative error 1e-7 before rounding, 2e-7 after. The 100 comes with the last bits, and these go
- * straight into the exponent. NaN stays NaN. */
-INLINE void exp_odds(vf *out, const vf *x, const int count) {
-    const vf magic = all(0x1.8p23f + 100);
-    vf shifted[2], r[2], q[2];
     UNROLL
     for (int i = 0; i < count; i++)
         shifted[i] = fma_f(x[i], all(0x1.715476p+0f), magic);
@@ -69,6 +35,19 @@ INLINE void exp_odds(vf *out, const vf *x, const int count) {
     UNROLL
     for (int i = 0; i < count; i++)
         out[i] = (vf)((vu)q[i] + ((vu)shifted[i] << 23));
+}
+
+/* exp x for x <= 0 in place, and exp -86 = 4.5e-38 below that, so that nothing is subnormal. NaN stays NaN. */
+INLINE void exp_each(vf *x, const int count) {
+    UNROLL
+    for (int i = 0; i < count; i++)
+        x[i] = larger(all(-86), x[i]);
+    exp_times(x, x, 0, count);
+}
+
+INLINE vf exp_f(vf x) {
+    exp_each(&x, 1);
+    return x;
 }
 
 /* log(1 + f) = 2 artanh s, s = f / (2 + f): for f in [sqrt 1/2 - 1, sqrt 2 - 1], s^2 < .0295 and five terms leave 2e-9.

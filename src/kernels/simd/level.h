@@ -40,10 +40,10 @@ extern const struct lli_conv_kernels LEVEL(conv);
 extern const struct lli_norm_kernels LEVEL(norm);
 
 /* The arithmetic of a step on a tiny head, STEP_PAIR rows at a time: z repeats its last row up to a multiple of that.
- * g has K times as many floats. */
+ * g has K times as many floats. Asks memory for the rows `next` (NULL: none), n of them. */
 enum { STEP_PAIR = 2 * LLI_BYTES / 4, STEP_TINY_D = 64, STEP_TINY_K = 16 };
-double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K,
-                        int64_t D, int64_t ld);
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels, const lli_update *u,
+                        int64_t n, int64_t K, int64_t D, int64_t ld);
 
 /* The mask and the two products on rows that lie anywhere; update also asks memory for the rows `next` (NULL: none), n of them. */
 void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *mask, int64_t n, int64_t D, int64_t ld, int64_t columns);

@@ -25,29 +25,52 @@ INLINE bool any_bit(vq x) {
     return left != 0;
 }
 
-/* The 128 bits of each group: 1 = dropped. Plane q of group g is block 16 g + q; plane 0 is the top bit of the 16-bit numbers. A unit is
- * settled at the first bit where its number differs from drop16. */
+/* Units whose bits so far are those of drop16, and units that are dropped. */
+typedef struct mask_state {
+    vq open[2][4], dropped[2][4];
+} mask_state;
+
+/* One more plane. A unit is settled at the first bit where its number differs from drop16, whose bit is `one`. */
+INLINE bool mask_plane(mask_state *m, const philox p[2], bool one) {
+    vq any = all_q(0);
+    UNROLL
+    for (int u = 0; u < 2; u++)
+        UNROLL
+        for (int word = 0; word < 4; word++) {
+            if (one)
+                m->dropped[u][word] |= m->open[u][word] & ~p[u].word[word];
+            m->open[u][word] &= one ? p[u].word[word] : ~p[u].word[word];
+            any |= m->open[u][word];
+        }
+    return any_bit(any);
+}
+
+/* The 128 bits of each group: 1 = dropped. Plane q of group g is block 16 g + q; plane 0 is the top bit of the 16-bit numbers. Planes are
+ * drawn in pairs, since a single one would leave the processor idle; the last one comes alone if they are odd. */
 INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const philox_stream *stream, const uint32_t used[4],
                         const vq group[2]) {
-    vq open[2][4], dropped[2][4] = {{{0}}}, any = all_q(1);
-    for (int word = 0; word < 4; word++)
-        open[0][word] = open[1][word] = all_q(used[word]);
     const int planes = 16 - __builtin_ctz(m->drop16);
-    for (int plane = 0; plane < planes && any_bit(any); plane++) {
-        const uint64_t low = (uint64_t)plane | (uint64_t)m->layer << 56;
+    mask_state state = {.dropped = {{{0}}}};
+    for (int word = 0; word < 4; word++)
+        state.open[0][word] = state.open[1][word] = all_q(used[word]);
+    const vq first = all_q((uint64_t)m->layer << 56);
+    vq block[4] = {group[0] << 4 | first, group[1] << 4 | first};
+    bool any = true;
+    int plane = 0;
+    for (; plane + 1 < planes && any; plane += 2) {
+        philox p[4];
+        block[2] = block[0] + 1;
+        block[3] = block[1] + 1;
+        philox_blocks(p, stream, block, 4);
+        mask_plane(&state, p, m->drop16 >> (15 - plane) & 1u);
+        any = mask_plane(&state, p + 2, m->drop16 >> (14 - plane) & 1u);
+        block[0] += 2;
+        block[1] += 2;
+    }
+    if (plane < planes && any) {
         philox p[2];
-        philox_blocks(p, stream, (const vq[2]){group[0] << 4 | low, group[1] << 4 | low}, 2);
-        const bool one = m->drop16 >> (15 - plane) & 1u;
-        any = all_q(0);
-        UNROLL
-        for (int u = 0; u < 2; u++)
-            UNROLL
-            for (int word = 0; word < 4; word++) {
-                if (one)
-                    dropped[u][word] |= open[u][word] & ~p[u].word[word];
-                open[u][word] &= one ? p[u].word[word] : ~p[u].word[word];
-                any |= open[u][word];
-            }
+        philox_blocks(p, stream, block, 2);
+        mask_plane(&state, p, true);
     }
     UNROLL
     for (int u = 0; u < 2; u++)
@@ -55,7 +78,7 @@ INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const 
         for (int lane = 0; lane < H; lane++)
             UNROLL
             for (int word = 0; word < 4; word++)
-                bits[u * H + lane][word] = (uint32_t)dropped[u][word][lane];
+                bits[u * H + lane][word] = (uint32_t)state.dropped[u][word][lane];
 }
 
 #endif

@@ -4,7 +4,7 @@
  * after the other. */
 #include "kernels/simd/level.h"
 
-enum { POINTER = sizeof(void *) / sizeof(float), LANE = LLI_BYTES / 4, LINE = 16 }; /* a pointer, a vector and a cache line, in floats */
+enum { POINTER = sizeof(void *) / sizeof(float), LANE = LLI_BYTES / 4 }; /* a pointer and a vector, in floats */
 
 static int64_t round_up(int64_t n) {
     return (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR;
@@ -22,18 +22,11 @@ static void find(const float **place, int64_t places, const float *z, const int6
         place[i] = place[n - 1];
 }
 
-/* Asks for the rows of the next batch: they are short, and come from a nearer cache than those of a wide head. */
-static void ask(const float *padded, const int64_t *rows, int64_t n, int64_t D, int64_t ld) {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= D; j += LINE)
-            __builtin_prefetch(padded + rows[i] * ld + j);
-}
-
 double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
                    int64_t K) {
     const int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K), places = round_up(n);
-    const bool tiny = D <= STEP_TINY_D && K <= STEP_TINY_K, fetch = rows->padded && batch->next;
-    const float **place = (const float **)(void *)work, **next = fetch && !tiny ? place + places : NULL;
+    const bool tiny = D <= STEP_TINY_D && K <= STEP_TINY_K;
+    const float **place = (const float **)(void *)work, **next = rows->padded && batch->next ? place + places : NULL;
     float *z = work + 2 * places * POINTER, *g = z + n * ld;
     if (rows->padded) {
         find(place, places, rows->padded, batch->rows, n, ld);
@@ -45,13 +38,10 @@ double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_ba
         LEVEL(mask_of)(z, place, mask, n, D, ld, tiny ? (D + LANE) / LANE * LANE : ld);
         find(place, places, z, NULL, n, ld);
     }
-    if (tiny) {
-        if (fetch)
-            ask(rows->padded, batch->next, batch->next_n, D, ld);
-        return LEVEL(step_tiny)(theta, g, place, batch->labels, u, n, K, D, ld);
-    }
     if (next)
         find(next, n, rows->padded, batch->next, LLI_MIN(n, batch->next_n), ld);
+    if (tiny)
+        return LEVEL(step_tiny)(theta, g, place, next, batch->labels, u, n, K, D, ld);
     LEVEL(logits_of)(g, theta, place, n, K, ld, ldk);
     double nll = LEVEL(residual)(g, batch->labels, n, K, ldk);
     LEVEL(update_of)(theta, g, place, next, u, n, K, D, ld, ldk);

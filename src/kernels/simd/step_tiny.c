@@ -8,9 +8,19 @@
 #include "kernels/simd/tiles.h"
 
 enum {
-    COLUMNS = STEP_TINY_D + 4, /* features and bias, up to a multiple of 4 */
-    FLUSH = 8                  /* pairs whose totals may be multiplied: each total is at most 16 */
+    FLUSH = 8, /* pairs whose totals may be multiplied: each total is at most 16 */
+    LINE = 16  /* floats of a cache line */
 };
+
+/* Tiles of classes: the first `larger` have small + 1 of them, the others small. Divisions are slow here, so they are done once. */
+typedef struct tiling {
+    int64_t count, small, larger;
+} tiling;
+
+INLINE tiling tiles_of(int64_t K, int64_t most) {
+    const int64_t count = (K + most - 1) / most;
+    return (tiling){count, K / count, K % count};
+}
 
 /* Four columns of W rows, so that lane r of t[c] is column c of row r. */
 INLINE void transpose_four(vf t[4], const float *const *z, int64_t j) {
@@ -34,27 +44,50 @@ INLINE void transpose_four(vf t[4], const float *const *z, int64_t j) {
 #endif
 }
 
-/* The logits of C classes from k on, of a pair of vectors of rows. */
-INLINE void logits_tile(vf (*logits)[2], const vf (*x)[2], const float *theta, int64_t k, int64_t ld, int64_t columns, const int C) {
-    vf sum[TILE_CLASSES][2] = {{{0}}};
+/* A pair of vectors of rows: what their logits say together. */
+typedef struct pair {
+    vf logits[STEP_TINY_K][2];
+    vf top[2], low[2], correct[2]; /* the largest, the smallest and that of the label */
+    vi label[2];
+} pair;
+
+/* The logits of C classes from k on. */
+INLINE void logits_tile(pair *p, const vf (*x)[2], const float *theta, int64_t k, int64_t ld, int64_t D, const int C) {
+    vf sum[TILE_CLASSES][2];
     theta += k * ld;
-    for (int64_t j = 0; j < columns; j++)
+    UNROLL
+    for (int c = 0; c < C; c++)
+        sum[c][0] = sum[c][1] = all(theta[c * ld + D]);
+    UNROLL2
+    for (int64_t j = 0; j < D; j++)
         UNROLL
         for (int c = 0; c < C; c++) {
             vf y = all(theta[c * ld + j]);
             sum[c][0] = fma_f(y, x[j][0], sum[c][0]);
             sum[c][1] = fma_f(y, x[j][1], sum[c][1]);
         }
+    vi class = (vi){0} + (int32_t)k;
     UNROLL
-    for (int c = 0; c < C; c++) {
-        logits[k + c][0] = sum[c][0];
-        logits[k + c][1] = sum[c][1];
-    }
+    for (int c = 0; c < C; c++, class += 1)
+        UNROLL
+        for (int h = 0; h < 2; h++) {
+            p->logits[k + c][h] = sum[c][h];
+            p->top[h] = larger(p->top[h], sum[c][h]);
+            p->low[h] = smaller(p->low[h], sum[c][h]);
+            p->correct[h] = choose(p->label[h] == class, sum[c][h], p->correct[h]);
+        }
 }
 
-static void logits_of_pair(vf (*logits)[2], const float *const *z, const float *theta, int64_t K, int64_t ld, int64_t columns) {
-    vf x[COLUMNS][2];
-    for (int64_t j = 0; j < columns; j += 4)
+static void logits_of_pair(pair *p, const float *const *z, const int32_t *labels, const float *theta, tiling tiles, int64_t ld, int64_t D) {
+    vf x[STEP_TINY_D][2];
+    UNROLL
+    for (int h = 0; h < 2; h++) {
+        p->top[h] = all(-INFINITY);
+        p->low[h] = all(INFINITY);
+        p->correct[h] = (vf){0};
+        p->label[h] = load_i(labels + h * W);
+    }
+    for (int64_t j = 0; j < D; j += 4)
         UNROLL
         for (int h = 0; h < 2; h++) {
             vf t[4];
@@ -63,14 +96,14 @@ static void logits_of_pair(vf (*logits)[2], const float *const *z, const float *
             for (int c = 0; c < 4; c++)
                 x[j + c][h] = t[c];
         }
-    for (int64_t t = 0, tiles = tiles_count(K); t < tiles; t++) {
-        int64_t k = tiles_start(t, tiles, K);
-        switch (tiles_start(t + 1, tiles, K) - k) {
-        case 5: logits_tile(logits, x, theta, k, ld, columns, 5); break;
-        case 4: logits_tile(logits, x, theta, k, ld, columns, 4); break;
-        case 3: logits_tile(logits, x, theta, k, ld, columns, 3); break;
-        case 2: logits_tile(logits, x, theta, k, ld, columns, 2); break;
-        default: logits_tile(logits, x, theta, k, ld, columns, 1); break;
+    for (int64_t t = 0, k = 0, C; t < tiles.count; t++, k += C) {
+        C = tiles.small + (t < tiles.larger);
+        switch (C) {
+        case 5: logits_tile(p, x, theta, k, ld, D, 5); break;
+        case 4: logits_tile(p, x, theta, k, ld, D, 4); break;
+        case 3: logits_tile(p, x, theta, k, ld, D, 3); break;
+        case 2: logits_tile(p, x, theta, k, ld, D, 2); break;
+        default: logits_tile(p, x, theta, k, ld, D, 1); break;
         }
     }
 }
@@ -93,15 +126,13 @@ INLINE void flush(losses *l) {
     l->gaps = (vf){0};
 }
 
-/* exp(logit - largest) of C classes from k on, in place, and the gap of the label. */
-INLINE void exponentials(vf total[2], vf correct[2], vf (*x)[2], const vf top[2], const vi label[2], int64_t k, const int C) {
+/* exp(logit - largest) of C classes, in place. */
+INLINE void exponentials(vf total[2], vf (*x)[2], const vf top[2], const int C) {
     UNROLL
     for (int c = 0; c < C; c++)
         UNROLL
-        for (int h = 0; h < 2; h++) {
+        for (int h = 0; h < 2; h++)
             x[c][h] -= top[h];
-            correct[h] += (vf)((vi)x[c][h] & (label[h] == (int32_t)k + c));
-        }
     exp_each(x[0], 2 * C);
     UNROLL
     for (int c = 0; c < C; c++)
@@ -111,47 +142,48 @@ INLINE void exponentials(vf total[2], vf correct[2], vf (*x)[2], const vf top[2]
 }
 
 /* Logits of a pair of vectors of rows -> g = p - 1{k = y}, stored by class; `inside` says which lanes are rows. */
-INLINE void residual_of_pair(float *g, losses *l, vf (*x)[2], const int32_t *labels, const vi inside[2], int64_t K, int64_t stride) {
-    vf top[2], low[2], total[2] = {{0}}, correct[2] = {{0}}, inverse[2];
-    vi label[2];
-    UNROLL
-    for (int h = 0; h < 2; h++) {
-        top[h] = all(-INFINITY);
-        low[h] = all(INFINITY);
-        label[h] = load_i(labels + h * W);
-    }
-    for (int64_t k = 0; k < K; k++)
-        UNROLL
-        for (int h = 0; h < 2; h++) {
-            top[h] = larger(top[h], x[k][h]);
-            low[h] = smaller(low[h], x[k][h]);
-        }
+INLINE void residual_of_pair(float *g, losses *l, pair *p, const vi inside[2], int64_t K, int64_t stride) {
+    vf total[2] = {{0}}, inverse[2];
     for (int64_t k = 0; k + 1 < K; k += 2)
-        exponentials(total, correct, x + k, top, label, k, 2);
+        exponentials(total, p->logits + k, p->top, 2);
     if (K % 2)
-        exponentials(total, correct, x + K - 1, top, label, K - 1, 1);
+        exponentials(total, p->logits + K - 1, p->top, 1);
     UNROLL
     for (int h = 0; h < 2; h++) {
-        total[h] = fma_f(low[h] - top[h], (vf){0}, total[h]); /* NaN if a logit lies infinitely far below: exp alone would hide it */
+        total[h] = fma_f(p->low[h] - p->top[h], (vf){0}, total[h]); /* NaN if a logit lies infinitely far below: exp alone would hide it */
         inverse[h] = 1.0f / total[h];
         l->product *= choose(inside[h], total[h], all(1));
-        l->gaps += (vf)((vi)correct[h] & inside[h]);
+        l->gaps += (vf)((vi)(p->correct[h] - p->top[h]) & inside[h]);
     }
-    for (int64_t k = 0; k < K; k++)
+    vi class = {0};
+    for (int64_t k = 0; k < K; k++, class += 1)
         UNROLL
         for (int h = 0; h < 2; h++)
-            store(g + k * stride + h * W, fma_f(x[k][h], inverse[h], (vf)((vi)all(-1) & (label[h] == (int32_t)k))));
+            store(g + k * stride + h * W, fma_f(p->logits[k][h], inverse[h], (vf)((vi)all(-1) & (p->label[h] == class))));
 }
 
+/* The second product: theta from the sums over the batch, while memory is asked for the next rows. */
+typedef struct second {
+    float *theta;
+    const float *g;
+    const float *const *z, *const *next; /* [n] */
+    vf shrink, scale;                    /* scale is negated */
+    int64_t n, stride, ld;
+} second;
+
 /* Classes k to k + C - 1, V vectors of columns from j on: their sums over the batch in row order, then theta. */
-INLINE void update_tile(float *theta, const float *g, const float *const *z, vf shrink, vf scale, int64_t n, int64_t stride, int64_t k,
-                        int64_t j, int64_t ld, const int C, const int V) {
+INLINE void update_tile(const second *w, int64_t k, int64_t j, const int C, const int V, const bool fetch) {
     vf sum[4][3] = {{{0}}};
-    g += k * stride;
-    theta += k * ld + j;
+    const int64_t n = w->n, stride = w->stride, ld = w->ld;
+    const float *g = w->g + k * stride, *const *z = w->z, *const *next = w->next;
+    float *theta = w->theta + k * ld + j;
     for (int64_t i = 0; i < n; i++) {
         const float *row = z[i] + j;
         vf x[3];
+        if (fetch)
+            UNROLL
+            for (int v = 0; v < V; v += LINE / W)
+                __builtin_prefetch(next[i] + j + v * W);
         UNROLL
         for (int v = 0; v < V; v++)
             x[v] = load(row + v * W);
@@ -168,46 +200,55 @@ INLINE void update_tile(float *theta, const float *g, const float *const *z, vf 
         UNROLL
         for (int v = 0; v < V; v++) {
             float *place = theta + c * ld + v * W;
-            store(place, fma_f(sum[c][v], scale, load(place) * shrink));
+            store(place, fma_f(sum[c][v], w->scale, load(place) * w->shrink));
         }
 }
 
-INLINE void update_columns(float *theta, const float *g, const float *const *z, const lli_update *u, int64_t n, int64_t stride, int64_t K,
-                           int64_t j, int64_t ld, const int V) {
-    const vf shrink = all(u->shrink), scale = all(-u->scale);
-    for (int64_t t = 0, tiles = (K + 3) / 4; t < tiles; t++) {
-        int64_t k = tiles_start(t, tiles, K);
-        switch (tiles_start(t + 1, tiles, K) - k) {
-        case 4: update_tile(theta, g, z, shrink, scale, n, stride, k, j, ld, 4, V); break;
-        case 3: update_tile(theta, g, z, shrink, scale, n, stride, k, j, ld, 3, V); break;
-        case 2: update_tile(theta, g, z, shrink, scale, n, stride, k, j, ld, 2, V); break;
-        default: update_tile(theta, g, z, shrink, scale, n, stride, k, j, ld, 1, V); break;
-        }
+INLINE void any_tile(const second *w, int64_t k, int64_t C, int64_t j, const int V, const bool fetch) {
+    switch (C) {
+    case 4: update_tile(w, k, j, 4, V, fetch); break;
+    case 3: update_tile(w, k, j, 3, V, fetch); break;
+    case 2: update_tile(w, k, j, 2, V, fetch); break;
+    default: update_tile(w, k, j, 1, V, fetch); break;
     }
 }
 
-double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const int32_t *labels, const lli_update *u, int64_t n, int64_t K,
-                        int64_t D, int64_t ld) {
-    const int64_t columns = D + 1, stride = (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR, vectors = (columns + W - 1) / W;
+/* The first tile of classes asks for these columns of the next rows. */
+INLINE void update_columns(const second *w, tiling tiles, int64_t j, const int V) {
+    for (int64_t t = 0, k = 0, C; t < tiles.count; t++, k += C) {
+        C = tiles.small + (t < tiles.larger);
+        if (t == 0 && w->next)
+            any_tile(w, k, C, j, V, true);
+        else
+            any_tile(w, k, C, j, V, false);
+    }
+}
+
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels, const lli_update *u,
+                        int64_t n, int64_t K, int64_t D, int64_t ld) {
+    const int64_t stride = (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR, vectors = (D + W) / W;
+    tiling tiles = tiles_of(K, TILE_CLASSES);
     losses l = {all(1), {0}, 0};
     for (int64_t i = 0, pairs = 0; i < n; i += STEP_PAIR) {
-        vf logits[STEP_TINY_K][2];
+        pair p;
         int32_t some[STEP_PAIR] = {0};
         const int32_t *label = labels + i;
         if (n - i < STEP_PAIR)
             label = memcpy(some, label, (size_t)(n - i) * sizeof *some);
-        logits_of_pair(logits, z + i, theta, K, ld, columns);
+        logits_of_pair(&p, z + i, label, theta, tiles, ld, D);
         const int32_t left = (int32_t)LLI_MIN(n - i, STEP_PAIR);
-        residual_of_pair(g + i, &l, logits, label, (const vi[2]){LANES(vi) < left, LANES(vi) < left - W}, K, stride);
+        residual_of_pair(g + i, &l, &p, (const vi[2]){LANES(vi) < left, LANES(vi) < left - W}, K, stride);
         if (++pairs % FLUSH == 0)
             flush(&l);
     }
     flush(&l);
+    const second w = {theta, g, z, next, all(u->shrink), all(-u->scale), n, stride, ld};
+    tiles = tiles_of(K, 4);
     for (int64_t v = 0; v < vectors; v += 3)
         switch (vectors - v) {
-        case 1: update_columns(theta, g, z, u, n, stride, K, v * W, ld, 1); break;
-        case 2: update_columns(theta, g, z, u, n, stride, K, v * W, ld, 2); break;
-        default: update_columns(theta, g, z, u, n, stride, K, v * W, ld, 3); break;
+        case 1: update_columns(&w, tiles, v * W, 1); break;
+        case 2: update_columns(&w, tiles, v * W, 2); break;
+        default: update_columns(&w, tiles, v * W, 3); break;
         }
     if (u->noise > 0)
         LEVEL(add_noise)(theta, u->stream, K, D, ld, u->noise);

@@ -93,7 +93,7 @@ INLINE void find_odds_of(group *w, int64_t from, int64_t to, int64_t i, int64_t 
             UNROLL
             for (int v = 0; v < V; v++)
                 gap[k * V + v] = larger(all((float)LLI_TALLY_FLOOR), load(x + k * R + v * W) - largest[v]);
-            exp_odds(e, gap + k * V, V);
+            exp_times(e, gap + k * V, LLI_TALLY_POWER, V);
             UNROLL
             for (int v = 0; v < V; v++) {
                 store(x + k * R + v * W, e[v]);
