@@ -45,8 +45,10 @@ enum { STEP_PAIR = 2 * LLI_BYTES / 4, STEP_TINY_D = 64, STEP_TINY_K = 16 };
 double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels, const lli_update *u,
                         int64_t n, int64_t K, int64_t D, int64_t ld);
 
-/* The mask and the two products on rows that lie anywhere; update also asks memory for the rows `next` (NULL: none), n of them. */
-void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *mask, int64_t n, int64_t D, int64_t ld, int64_t columns);
+/* The mask and the two products on rows that lie anywhere. For the mask the first row has index `first`; update also asks memory for the
+ * rows `next` (NULL: none), n of them. */
+void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld,
+                    int64_t columns);
 void LEVEL(logits_of)(float *logits, const float *theta, const float *const *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
 void LEVEL(update_of)(float *theta, const float *g, const float *const *z, const float *const *next, const lli_update *u, int64_t n,
                       int64_t K, int64_t D, int64_t ld, int64_t ldk);

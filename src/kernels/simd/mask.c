@@ -96,9 +96,10 @@ static void mask_short(float *out, const float *const *z, const lli_mask *m, int
     }
 }
 
-void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *m, int64_t n, int64_t D, int64_t ld, int64_t columns) {
-    if (D <= 64)
+void LEVEL(mask_of)(float *out, const float *const *z, const lli_mask *m, int64_t first, int64_t n, int64_t D, int64_t ld,
+                    int64_t columns) {
+    if (D <= 64 && first == 0)
         mask_short(out, z, m, n, D, ld, columns);
     else
-        mask_rows(out, NULL, z, m, 0, n, D, ld, columns);
+        mask_rows(out, NULL, z, m, first, n, D, ld, columns);
 }

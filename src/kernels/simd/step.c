@@ -4,7 +4,12 @@
  * after the other. */
 #include "kernels/simd/level.h"
 
-enum { POINTER = sizeof(void *) / sizeof(float), LANE = LLI_BYTES / 4 }; /* a pointer and a vector, in floats */
+enum {
+    POINTER = sizeof(void *) / sizeof(float), /* in floats, like */
+    LANE = LLI_BYTES / 4,
+    NEAR = 6 * 1024,                          /* theta that leaves room for rows in the first-level cache */
+    MASKED = 8                                /* those rows */
+};
 
 static int64_t round_up(int64_t n) {
     return (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR;
@@ -22,6 +27,17 @@ static void find(const float **place, int64_t places, const float *z, const int6
         place[i] = place[n - 1];
 }
 
+/* Logits of masked rows, which stay in z. Where theta is near, rows are used while they are in the same cache; short ones share draws. */
+static void masked_logits(float *g, float *z, const float *const *place, const float *theta, const lli_mask *mask, int64_t n, int64_t K,
+                          int64_t D, int64_t ld, int64_t ldk) {
+    const int64_t some = K * ld <= NEAR && lli_mask_span(D) >= 128 ? MASKED : n;
+    for (int64_t i = 0; i < n; i += some) {
+        const int64_t count = LLI_MIN(some, n - i);
+        LEVEL(mask_of)(z + i * ld, place + i, mask, i, count, D, ld, ld);
+        LEVEL(logits)(g + i * ldk, theta, z + i * ld, count, K, ld, ldk);
+    }
+}
+
 double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u, const lli_mask *mask,
                    int64_t K) {
     const int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K), places = round_up(n);
@@ -34,15 +50,18 @@ double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_ba
         LEVEL(gather)(z, rows->features, rows->half, batch->rows, 0, n, D, ld);
         find(place, places, z, NULL, n, ld);
     }
-    if (mask) {
-        LEVEL(mask_of)(z, place, mask, n, D, ld, tiny ? (D + LANE) / LANE * LANE : ld);
-        find(place, places, z, NULL, n, ld);
-    }
     if (next)
         find(next, n, rows->padded, batch->next, LLI_MIN(n, batch->next_n), ld);
+    if (mask && tiny)
+        LEVEL(mask_of)(z, place, mask, 0, n, D, ld, (D + LANE) / LANE * LANE);
+    else if (mask)
+        masked_logits(g, z, place, theta, mask, n, K, D, ld, ldk);
+    if (mask)
+        find(place, places, z, NULL, n, ld);
     if (tiny)
         return LEVEL(step_tiny)(theta, g, place, next, batch->labels, u, n, K, D, ld);
-    LEVEL(logits_of)(g, theta, place, n, K, ld, ldk);
+    if (!mask)
+        LEVEL(logits_of)(g, theta, place, n, K, ld, ldk);
     double nll = LEVEL(residual)(g, batch->labels, n, K, ldk);
     LEVEL(update_of)(theta, g, place, next, u, n, K, D, ld, ldk);
     return nll;
