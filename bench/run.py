@@ -34,8 +34,8 @@ CORES = len(os.sched_getaffinity(0))
 # models: of the bmm peer; S: members that are predicted; sep: how far classes lie apart; lr: large enough that those epochs learn something
 SHAPES = {
     "mnist": dict(N=60000, n=10000, D=20, K=10, B=32, sep=6, lr=0.05, chain=100, members=50, epochs=2, models=100, S=100),
-    "cifar10": dict(N=50000, n=10000, D=512, K=10, B=128, sep=6, lr=0.05, chain=10, members=6, epochs=2, models=10, S=20),
-    "cifar100": dict(N=50000, n=10000, D=512, K=100, B=128, sep=8, lr=0.2, chain=2, members=2, epochs=1, models=10, S=10),
+    "cifar10": dict(N=50000, n=10000, D=512, K=10, B=128, sep=6, lr=0.05, chain=40, members=20, epochs=2, models=10, S=20),
+    "cifar100": dict(N=50000, n=10000, D=512, K=100, B=128, sep=8, lr=0.2, chain=10, members=10, epochs=1, models=10, S=10),
     "imagenet": dict(N=8192, n=2560, D=4032, K=1000, B=512, sep=20, lr=3, chain=1, members=1, epochs=1, models=4, S=4),
 }
 PEERS = {
@@ -111,7 +111,7 @@ class Data:
         """Members to predict with: states of sgd, or one head trained with dropout."""
         if p not in self.ensembles:
             path = self.ensembles[p] = self.folder / f"ensemble-{p}.safetensors"
-            options = ["dropout", "--dropout", p, "--epochs", 2] if p else ["sgd", "--thin", 10]
+            options = ["dropout", "--dropout", p, "--epochs", 2] if p else ["sgd"]
             self.fit(path, "--samples", self.shape["S"], "--method", *options)
         return self.ensembles[p]
 
