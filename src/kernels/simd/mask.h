@@ -73,12 +73,17 @@ INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const 
         mask_plane(&state, p, true);
     }
     UNROLL
-    for (int u = 0; u < 2; u++)
+    for (int u = 0; u < 2; u++) {
+        uint64_t half[2][H];
+        const vq low = (vq)interleave(state.dropped[u][0], state.dropped[u][1]), high = (vq)interleave(state.dropped[u][2], state.dropped[u][3]);
+        memcpy(half[0], &low, sizeof low);
+        memcpy(half[1], &high, sizeof high);
         UNROLL
-        for (int lane = 0; lane < H; lane++)
-            UNROLL
-            for (int word = 0; word < 4; word++)
-                bits[u * H + lane][word] = (uint32_t)state.dropped[u][word][lane];
+        for (int lane = 0; lane < H; lane++) {
+            memcpy(bits[u * H + lane], &half[0][lane], sizeof half[0][lane]);
+            memcpy(bits[u * H + lane] + 2, &half[1][lane], sizeof half[1][lane]);
+        }
+    }
 }
 
 #endif

@@ -271,14 +271,20 @@ static void sums(const group *w, bool weighted) {
 }
 
 /* Where the top class is not that of the first member, p - p_first of two classes is a whole unit away from d = r - r_first: their squares
- * get (d + u)^2 - d^2 = u (2 d + u), u = 1 or -1, and the vote is written down. */
-INLINE void turn(const group *w, int64_t member, int64_t i, int64_t k, int32_t one) {
+ * get (d + u)^2 - d^2 = u (2 d + u), u = 1 or -1, and the votes are written down. */
+INLINE void turn(const group *w, int64_t member, int64_t lane) {
     lli_tally *t = w->t;
-    const int64_t row = w->g * R + i, place = (w->g * t->K + k) * R + i;
-    const double r = (double)odds_of(w, member)[k * R + i] * t->inverse[member * w->rows + row];
-    const double d = r - (double)t->first[place] * t->first_inverse[row], unit = one * LLI_TALLY_SCALE;
-    t->square[place] += w->m->weight[member] * (unit * (2 * d + unit));
-    t->votes[place] += one * w->m->share[member];
+    const int64_t row = w->g * R + lane, at = member * w->rows + row, start = w->g * t->K * R + lane;
+    const float *odds = odds_of(w, member) + lane;
+    const double inverse = t->inverse[at], first_inverse = t->first_inverse[row], weight = w->m->weight[member];
+    const int32_t top[2] = {t->top[at], t->first_top[row]}, share = w->m->share[member];
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+        const int64_t k = top[i] * R, place = start + k;
+        const double d = (double)odds[k] * inverse - (double)t->first[place] * first_inverse, unit = i ? -LLI_TALLY_SCALE : LLI_TALLY_SCALE;
+        t->square[place] += weight * (unit * (2 * d + unit));
+        t->votes[place] += i ? -share : share;
+    }
 }
 
 static void turns(const group *w) {
@@ -287,12 +293,11 @@ static void turns(const group *w) {
     int64_t shares = t->shares;
     for (int64_t a = 0; a < w->m->count; a++) {
         const int32_t *top = t->top + a * w->rows + w->g * R, *first_top = t->first_top + w->g * R;
+        unsigned turned = 0;
         for (int64_t i = 0; i < w->vectors * W; i += W)
-            for (unsigned left = lane_bits(load_i(top + i) != load_i(first_top + i)); left; left &= left - 1) {
-                const int64_t lane = i + __builtin_ctz(left);
-                turn(w, a, lane, top[lane], 1);
-                turn(w, a, lane, first_top[lane], -1);
-            }
+            turned |= lane_bits(load_i(top + i) != load_i(first_top + i)) << i;
+        for (; turned; turned &= turned - 1)
+            turn(w, a, __builtin_ctz(turned));
         total += w->m->weight[a];
         shares += w->m->share[a];
         if (w->m->truth)
