@@ -101,8 +101,12 @@ static void add_to_rows(float *theta, const philox_stream *stream, int64_t row, 
     for (int64_t r = 0; r < rows; r++) {
         const float *from = (const float *)xi + 4 * r * count;
         float *to = theta + (row + r) * ld;
-        for (int64_t j = 4 * first, end = LLI_MIN(D + 1, 4 * (first + count)); j < end; j += W, from += W)
-            store(to + j, load(to + j) + (vf)((vi)(load(from) * noise) & (LANES(vi) < (int32_t)LLI_MIN(end - j, W))));
+        const int64_t end = LLI_MIN(D + 1, 4 * (first + count));
+        int64_t j = 4 * first;
+        for (; j + W <= end; j += W, from += W)
+            store(to + j, fma_f(load(from), all(noise), load(to + j)));
+        if (j < end)
+            store(to + j, choose(LANES(vi) < (int32_t)(end - j), fma_f(load(from), all(noise), load(to + j)), load(to + j)));
     }
 }
 
