@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint32_t round_constant[64] = {
+const uint32_t lli_hash_constant[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
     0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
     0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
@@ -18,7 +18,7 @@ static inline uint32_t rotate(uint32_t x, int n) {
     return x >> n | x << (32 - n);
 }
 
-static void compress(uint32_t state[8], const unsigned char *block) {
+static void compress(uint32_t state[8], const unsigned char block[64]) {
     uint32_t w[64];
     for (int t = 0; t < 16; t++)
         w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 | (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
@@ -29,11 +29,20 @@ static void compress(uint32_t state[8], const unsigned char *block) {
     }
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4], f = state[5], g = state[6], h = state[7];
     for (int t = 0; t < 64; t++) {
-        uint32_t t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + round_constant[t] + w[t];
+        uint32_t t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + lli_hash_constant[t] + w[t];
         uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
         h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
     }
     state[0] += a, state[1] += b, state[2] += c, state[3] += d, state[4] += e, state[5] += f, state[6] += g, state[7] += h;
+}
+
+void lli_hash_compress(uint32_t state[8], const unsigned char *blocks, size_t count) {
+    for (; count > 0; count--, blocks += 64)
+        compress(state, blocks);
+}
+
+static void compress_blocks(lli_hash *hash, const unsigned char *blocks, size_t count) {
+    (lli_hash_x86() ? lli_hash_compress_x86 : lli_hash_compress)(hash->state, blocks, count);
 }
 
 void lli_hash_init(lli_hash *hash) {
@@ -50,12 +59,11 @@ void lli_hash_add(lli_hash *hash, const void *bytes, size_t count) {
         p += take, count -= take;
         if (held + take < 64)
             return;
-        compress(hash->state, hash->pending);
+        compress_blocks(hash, hash->pending, 1);
     }
-    for (; count >= 64; p += 64, count -= 64)
-        compress(hash->state, p);
-    if (count)
-        memcpy(hash->pending, p, count);
+    compress_blocks(hash, p, count / 64);
+    if (count % 64)
+        memcpy(hash->pending, p + count / 64 * 64, count % 64);
 }
 
 void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]) {

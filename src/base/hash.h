@@ -3,6 +3,7 @@
 #ifndef LLI_BASE_HASH_H
 #define LLI_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,13 @@ enum { LLI_HASH_TEXT = 65 }; /* hexadecimal, with its NUL */
 void lli_hash_init(lli_hash *hash);
 void lli_hash_add(lli_hash *hash, const void *bytes, size_t count);
 void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]); /* ends the hash */
+
+/* What lli_hash_add is made of: `count` blocks of 64 bytes into the state, plainly and with the instructions of x86, where the processor
+ * has them. */
+extern const uint32_t lli_hash_constant[64];
+void lli_hash_compress(uint32_t state[8], const unsigned char *blocks, size_t count);
+void lli_hash_compress_x86(uint32_t state[8], const unsigned char *blocks, size_t count);
+bool lli_hash_x86(void);
 
 /* Starts the hash of an array: its type and shape; the little-endian elements follow through lli_hash_add. */
 void lli_hash_array(lli_hash *hash, ll_dtype dtype, int rank, const int64_t *shape);

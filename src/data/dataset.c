@@ -7,10 +7,14 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/half.h"
 #include "base/memory.h"
+#include "kernels/require.h"
 
-enum { CHUNK = 1 << 16 }; /* elements looked at between two checks of the cancel flag */
+enum {
+    CHUNK = 1 << 16, /* elements looked at between two checks of the cancel flag */
+    PIECE = 2048,    /* of them that are widened at a time */
+    STRANDS = 8
+};
 
 static ll_status refuse_value(ll_context *ctx, const char *name, const ll_array *given, int64_t i, int64_t D) {
     double x = lli_array_real(given, i);
@@ -20,23 +24,55 @@ static ll_status refuse_value(ll_context *ctx, const char *name, const ll_array 
                     isnan(x) ? "NaN" : "an infinite value", i / D, i % D);
 }
 
+/* Not finite where a number is not, and else finite: squares of f32 are far from the limits of f64. Number i is added to strand
+ * i % STRANDS, so that additions need not wait for each other. */
+static double squares(const float *x, int64_t n) {
+    double strand[STRANDS] = {0}, sum = 0;
+    int64_t whole = n / STRANDS * STRANDS;
+    for (int64_t i = 0; i < whole; i += STRANDS)
+        for (int s = 0; s < STRANDS; s++)
+            strand[s] += (double)x[i + s] * (double)x[i + s];
+    for (int64_t i = whole; i < n; i++)
+        strand[i - whole] += (double)x[i] * (double)x[i];
+    for (int s = 0; s < STRANDS; s++)
+        sum += strand[s];
+    return sum;
+}
+
+static double squares_of_halves(const lli_kernels *kernels, const uint16_t *x, int64_t n) {
+    float wide[PIECE + 1]; /* a row that gather ends with a 1 */
+    double sum = 0;
+    for (int64_t first = 0; first < n; first += PIECE) {
+        int64_t count = LLI_MIN(PIECE, n - first);
+        kernels->gather(wide, x + first, true, NULL, 0, 1, count, count + 1);
+        sum += squares(wide, count);
+    }
+    return sum;
+}
+
+/* Why a chunk was refused. */
+static ll_status refuse_chunk(ll_context *ctx, const char *name, const ll_array *given, const ll_array *used, int64_t i, int64_t D) {
+    while (isfinite(lli_array_real(used, i)))
+        i++;
+    return refuse_value(ctx, name, given, i, D);
+}
+
 /* One pass: finite, hash, sum of squares. */
 static ll_status inspect(ll_context *ctx, ll_dataset *data, const char *name, const ll_array *given, const ll_array *used) {
     int64_t count = lli_array_count(used), D = data->rows.D;
     size_t given_size = ll_dtype_size(given->dtype);
+    const lli_kernels *kernels;
+    LLI_TRY(lli_kernels_require(ctx, &kernels));
     lli_hash hash;
     lli_hash_array(&hash, given->dtype, 2, given->shape);
     double total = 0;
     for (int64_t first = 0; first < count; first += CHUNK) {
         LLI_TRY(lli_cancel_check(ctx));
         int64_t n = LLI_MIN(CHUNK, count - first);
-        double sum = 0;
-        for (int64_t i = first; i < first + n; i++) {
-            float x = used->dtype == LL_DTYPE_F16 ? lli_half_to_float(((const uint16_t *)used->data)[i]) : ((const float *)used->data)[i];
-            if (!isfinite(x))
-                return refuse_value(ctx, name, given, i, D);
-            sum += (double)x * (double)x;
-        }
+        double sum = used->dtype == LL_DTYPE_F16 ? squares_of_halves(kernels, (const uint16_t *)used->data + first, n)
+                                                 : squares((const float *)used->data + first, n);
+        if (!isfinite(sum))
+            return refuse_chunk(ctx, name, given, used, first, D);
         total += sum;
         lli_hash_add(&hash, (const char *)given->data + (size_t)first * given_size, (size_t)n * given_size);
         lli_progress(ctx, "checking features", (double)(first + n), (double)count);

@@ -39,6 +39,23 @@ static void sha256_known_answers(void **state) {
     assert_string_equal(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+/* The two compressions agree, however many blocks they get at once. */
+static void sha256_with_instructions(void **state) {
+    (void)state;
+    if (!lli_hash_x86())
+        return;
+    unsigned char blocks[64 * 9];
+    for (size_t i = 0; i < sizeof blocks; i++)
+        blocks[i] = (unsigned char)(255 * check_uniform(1, (int64_t)i));
+    for (size_t count = 0; count <= 9; count++) {
+        uint32_t plain[8] = {1, 2, 3, 0xfffffffe, 5, 6, 0x80000000, 8}, fast[8];
+        memcpy(fast, plain, sizeof fast);
+        lli_hash_compress(plain, blocks, count);
+        lli_hash_compress_x86(fast, blocks, count);
+        assert_memory_equal(fast, plain, sizeof fast);
+    }
+}
+
 #ifdef __FLT16_MAX__
 /* Against the compiler's own half precision, for every half and for every float near a rounding boundary. */
 static void half_is_ieee(void **state) {
@@ -211,6 +228,7 @@ static void bundles_survive_allocation_failures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_known_answers),
+        cmocka_unit_test(sha256_with_instructions),
 #ifdef __FLT16_MAX__
         cmocka_unit_test(half_is_ieee),
 #endif

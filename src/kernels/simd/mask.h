@@ -75,7 +75,7 @@ INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const 
     UNROLL
     for (int u = 0; u < 2; u++) {
         uint64_t half[2][H];
-        const vq low = (vq)interleave(state.dropped[u][0], state.dropped[u][1]), high = (vq)interleave(state.dropped[u][2], state.dropped[u][3]);
+        const vq *dropped = state.dropped[u], low = (vq)interleave(dropped[0], dropped[1]), high = (vq)interleave(dropped[2], dropped[3]);
         memcpy(half[0], &low, sizeof low);
         memcpy(half[1], &high, sizeof high);
         UNROLL

@@ -139,7 +139,7 @@ INLINE void short_rows(mask_words *out, const lli_mask *m, const philox_stream *
         mask_groups(bits, m, stream, used, (const vq[2]){group, group + H});
         const int64_t from = LLI_MAX(first, t * 4), to = LLI_MIN(end, (t + MASK_GROUPS) * 4);
         if (!two)
-            memcpy(out->word[0] + from - row, (const char *)bits + (from - t * 4) * (int64_t)sizeof **bits, (size_t)(to - from) * sizeof **bits);
+            memcpy(out->word[0] + from - row, (const char *)bits + (from - t * 4) * 4, (size_t)(to - from) * 4);
         else
             for (int64_t at = from; at < to; at++)
                 out->word[at & 1][at / 2 - row] = bits[(at - t * 4) / 4][at % 4];

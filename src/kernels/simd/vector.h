@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectors of one level in the compilers' own vector types, and the few operations they lack: fused multiply-add, the widening product,
- * the square root, sums over lanes in a fixed order. The only file with intrinsics. */
+ * the square root, sums over lanes in a fixed order. The only kernels file with intrinsics. */
 #ifndef LLI_KERNELS_SIMD_VECTOR_H
 #define LLI_KERNELS_SIMD_VECTOR_H
 
