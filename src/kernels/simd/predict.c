@@ -73,8 +73,8 @@ INLINE void tile_of(float *out, const float *z, const weights *in, int64_t rows,
 typedef struct work {
     const lli_tally *t;
     const lli_members *m;
-    int64_t groups, tiles; /* of a head: the first `larger` have small + 1 classes, the others small */
-    int64_t small, larger;
+    int64_t groups;
+    tiling tiles; /* of a head */
     int64_t j0, length;    /* the panel */
     int64_t ahead;         /* distance, in floats, of the chunk of weights to ask for; 0: none */
 } work;
@@ -82,9 +82,9 @@ typedef struct work {
 /* Tiles t0 to t1 of the heads stacked one after the other, with one panel. `pass` counts masks, heads count members without. */
 static void panel_times_tiles(const work *w, const float *z, int64_t g, int64_t pass, int64_t t0, int64_t t1) {
     const int64_t K = w->t->K, D = w->t->D, rows = LLI_MIN(R, w->t->n - g * R);
-    int64_t head = t0 / w->tiles, in_head = t0 % w->tiles, k = tiles_start(in_head, w->tiles, K);
+    int64_t head = t0 / w->tiles.count, in_head = t0 % w->tiles.count, k = tiles_start(in_head, w->tiles.count, K);
     for (int64_t at = t0; at < t1; at++) {
-        const int64_t C = w->small + (in_head < w->larger);
+        const int64_t C = w->tiles.small + (in_head < w->tiles.larger);
         weights in = {.w = w->m->W + (head * K + k) * D + w->j0, .b = w->j0 ? NULL : w->m->b + head * K + k, .D = D, .length = w->length};
         in.ahead = w->ahead && g == 0 && pass == 0 ? in.w + w->ahead : NULL;
         float *out = w->t->odds + (((head + pass) * w->groups + g) * K + k) * R;
@@ -97,7 +97,7 @@ static void panel_times_tiles(const work *w, const float *z, int64_t g, int64_t 
         }
         k += C;
         in_head++;
-        if (in_head == w->tiles) {
+        if (in_head == w->tiles.count) {
             head++;
             in_head = k = 0;
         }
@@ -186,19 +186,17 @@ static void masked_product(const work *w, const lli_mask *mask, const philox_str
 
 /* From the weights of tiles t0 to t1 to those that follow: the next chunk of classes, or the first one of the next stretch of features. */
 static int64_t chunk_ahead(const work *w, int64_t t0, int64_t t1, int64_t total, int64_t stretch) {
-    const int64_t K = w->t->K, D = w->t->D, first = t0 / w->tiles * K + tiles_start(t0 % w->tiles, w->tiles, K);
-    const int64_t next = t1 < total ? t1 / w->tiles * K + tiles_start(t1 % w->tiles, w->tiles, K) : 0;
+    const int64_t K = w->t->K, D = w->t->D, count = w->tiles.count, first = t0 / count * K + tiles_start(t0 % count, count, K);
+    const int64_t next = t1 < total ? t1 / count * K + tiles_start(t1 % count, count, K) : 0;
     return t0 == 0 && t1 == total ? 0 : (next - first) * D + (t1 < total ? 0 : stretch);
 }
 
 void LEVEL(predict)(lli_tally *t, const lli_members *m) {
-    work w = {.t = t, .m = m, .groups = lli_tally_groups(t->n), .tiles = tiles_count(t->K)};
-    const int64_t total = w.tiles * (m->mask ? 1 : m->count), stretch = LLI_MIN(t->D, m->mask ? LLI_TALLY_PANEL : STRETCH);
+    work w = {.t = t, .m = m, .groups = lli_tally_groups(t->n), .tiles = tiles_of(t->K, TILE_CLASSES)};
+    const int64_t total = w.tiles.count * (m->mask ? 1 : m->count), stretch = LLI_MIN(t->D, m->mask ? LLI_TALLY_PANEL : STRETCH);
     const int64_t bytes = TILE_CLASSES * stretch * (int64_t)sizeof(float);
     const int64_t chunk = LLI_MAX(1, (m->mask ? MASKED_CHUNK_BYTES : CHUNK_BYTES) / bytes);
     philox_stream stream;
-    w.small = t->K / w.tiles;
-    w.larger = t->K % w.tiles;
     if (m->mask)
         stream = philox_start(m->mask->stream);
     for (int64_t start = 0; start < t->D; start += stretch)

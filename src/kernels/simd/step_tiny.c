@@ -12,16 +12,6 @@ enum {
     LINE = 16  /* floats of a cache line */
 };
 
-/* Tiles of classes: the first `larger` have small + 1 of them, the others small. Divisions are slow here, so they are done once. */
-typedef struct tiling {
-    int64_t count, small, larger;
-} tiling;
-
-INLINE tiling tiles_of(int64_t K, int64_t most) {
-    const int64_t count = (K + most - 1) / most;
-    return (tiling){count, K / count, K % count};
-}
-
 /* Four columns of W rows, so that lane r of t[c] is column c of row r. */
 INLINE void transpose_four(vf t[4], const float *const *z, int64_t j) {
 #if LLI_BYTES == 32

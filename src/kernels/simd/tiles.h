@@ -17,4 +17,14 @@ static inline int64_t tiles_start(int64_t t, int64_t count, int64_t K) {
     return t * small + (t < larger ? t : larger);
 }
 
+/* The same, for loops in which a division is slow: the first `larger` tiles have small + 1 classes, the others small. */
+typedef struct tiling {
+    int64_t count, small, larger;
+} tiling;
+
+static inline tiling tiles_of(int64_t K, int64_t most) {
+    const int64_t count = (K + most - 1) / most;
+    return (tiling){count, K / count, K % count};
+}
+
 #endif
