@@ -60,7 +60,7 @@ def start(command, cores):
 class Calm:
     """Watches the multiply-add rate of each core: a core is calm when it reaches ENOUGH of the best rate seen on any, LOOKS times on end."""
 
-    ENOUGH, LOOKS, PATIENCE, TRIES = 0.95, 12, 10, 6  # PATIENCE in seconds, TRIES of a repeat
+    ENOUGH, LOOKS, PATIENCE, TRIES = 0.95, 3, 3, 3  # PATIENCE in seconds, TRIES of a repeat
 
     def __init__(self):
         self.processes = {core: start([root / "build/bench/calm"], {core}) for core in sorted(os.sched_getaffinity(0))}

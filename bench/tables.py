@@ -227,7 +227,7 @@ Written by `make bench` ({('bench/run.py ' + f['words']).strip()}; seed {f['seed
 
 - Processor: {processor()}, {f['cores']} cores; load average before the start {f['load']:.2f}.
 - Multiply-add peak of one core: {peak:.1f} GF/s (measured {len(f['peaks'])} times, {min(f['peaks']):.1f} to {peak:.1f}).
-- The machine is not ours alone. For a quarter of a second before each repeat, of whomever, and at its end the core must reach
+- The machine is not ours alone. In three looks before each repeat, of whomever, and in one at its end, the core must reach
   {100 * calm.ENOUGH:.0f} % of its best multiply-add rate; else the repeat is done again, up to {calm.TRIES} times. {calm.again} were done
   again for {calm.repeats} that count; {calm.disturbed} of these ended disturbed all the same, and what came and went between is in all.
 - {version}; {versions()}.
