@@ -31,26 +31,20 @@ __attribute__((target("avx2,fma"), noinline)) static float multiply_add(float fa
 }
 #endif
 
-/* GF/s over 16 microseconds `times`; NaN where it is not known how to ask for it. */
-static inline double rate(int times) {
-#if defined(__x86_64__)
-    volatile float kept = 0.5f; /* neither side of a call is known to the compiler */
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        double start = seconds(CLOCK_THREAD_CPUTIME_ID);
-        for (int i = 0; i < times; i++)
-            kept = multiply_add(0.5f + kept * 1e-3f);
-        return times * 10000.0 * 10 * 16 / (seconds(CLOCK_THREAD_CPUTIME_ID) - start) * 1e-9;
-    }
-#endif
-    (void)times;
-    return NAN;
-}
-
+/* GF/s; NaN where it is not known how to ask for it. */
 static inline double peak(void) {
     double best = NAN;
-    for (int repeat = 0; repeat < 10; repeat++)
-        best = fmax(best, rate(20));
-    return best;
+#if defined(__x86_64__)
+    volatile float kept = 0.5f; /* neither side of a call is known to the compiler */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        for (int repeat = 0; repeat < 10; repeat++) {
+            double start = seconds(CLOCK_THREAD_CPUTIME_ID);
+            for (int i = 0; i < 20; i++)
+                kept = multiply_add(0.5f + kept * 1e-3f);
+            best = fmin(best, seconds(CLOCK_THREAD_CPUTIME_ID) - start);
+        }
+#endif
+    return 20 * 10000.0 * 10 * 16 / best * 1e-9;
 }
 
 #endif

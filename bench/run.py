@@ -6,8 +6,7 @@
   run.py --quick          small data, one repeat: a trial of the bench itself
   run.py --only PATTERN   cells whose name, such as mnist/sgd or growth/N, matches the regular expression
 Partial runs write into the build folder. A contestant is a process (bench/heads.c, bench/peers.py) that does one repeat when asked, so
-that all of a cell take turns. Whoever it is, a repeat counts if the core was undisturbed before and after it (bench/calm.c). What each
-computed is judged here: an answer that differs from its peer's fails the bench.
+that all of a cell take turns. What each computed is judged here: an answer that differs from its peer's fails the bench.
 """
 import argparse
 import csv
@@ -52,66 +51,12 @@ PEERS = {
 TOLERANCE = {"sgd": 0.03, "sgld": 0.1, "bootstrap": 0.1, "dropout": 0.05, "predict-ensemble": 0.001, "predict-dropout": 0.05}
 
 
-def start(command, cores):
-    return subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                            preexec_fn=lambda: os.sched_setaffinity(0, cores))
-
-
-class Calm:
-    """Watches the multiply-add rate of each core: a core is calm when it reaches ENOUGH of the best rate seen on any, LOOKS times on end."""
-
-    ENOUGH, LOOKS, PATIENCE, TRIES = 0.95, 3, 3, 3  # PATIENCE in seconds, TRIES of a repeat
-
-    def __init__(self):
-        self.processes = {core: start([root / "build/bench/calm"], {core}) for core in sorted(os.sched_getaffinity(0))}
-        self.repeats = self.again = self.disturbed = 0
-        seen = {core: np.median([self.rates([core]) for _ in range(100)]) for core in self.processes}
-        self.best = max(seen.values())
-        self.quietest = max(seen, key=seen.get)
-
-    def rates(self, cores):
-        for core in cores:
-            self.processes[core].stdin.write("\n")
-            self.processes[core].stdin.flush()
-        return [float(self.processes[core].stdout.readline()) for core in cores]
-
-    def now(self, cores):
-        rates = self.rates(cores)
-        self.best = np.fmax(self.best, max(rates))
-        return not min(rates) < self.ENOUGH * self.best
-
-    def wait(self, cores):
-        until, looks = time.time() + self.PATIENCE, 0
-        while looks < self.LOOKS and time.time() < until:
-            looks = looks + 1 if self.now(cores) else 0
-            time.sleep(0.015)
-
-    def repeat(self, contestant, cores, *words):
-        """A repeat between two calm moments; after some tries, any."""
-        self.repeats += 1
-        for attempt in range(self.TRIES):
-            self.wait(cores)
-            path = contestant.repeat(*words)
-            if self.now(cores):
-                return path
-            if attempt + 1 < self.TRIES:
-                contestant.repeats.pop()
-                self.again += 1
-        self.disturbed += 1
-        return path
-
-    def close(self):
-        for process in self.processes.values():
-            process.stdin.close()
-            process.wait()
-
-
 class Contestant:
     """One process, or several that work at the same time."""
 
-    def __init__(self, name, command, cores, copies=1):
+    def __init__(self, name, command, copies=1):
         self.name, self.repeats, self.scores = name, [], []
-        self.processes = [start(command, cores) for _ in range(copies)]
+        self.processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(copies)]
 
     def repeat(self, seed, folder):
         paths = [folder / (re.sub(r"\W+", "-", self.name) + f"-{i}.npz") for i in range(len(self.processes))]
@@ -244,20 +189,19 @@ def command(who, data, method, p, threads=1):
     return [str(w) for w in program] + [f"{key}={value}" for key, value in words.items()]
 
 
+def take_turns(contestants, data, repeats):
+    for r in range(repeats):
+        for c in contestants:
+            c.scores.append(data.judge(c.repeat(r + 1, data.folder)))
+    for c in contestants:
+        c.close()
+
 
 class Bench:
     def __init__(self, arguments, folder):
         self.arguments, self.folder = arguments, folder
         self.repeats = 1 if arguments.quick else arguments.repeats
-        self.rows, self.wrong, self.peaks, self.data, self.calm = [], [], [], {}, Calm()
-        self.one, self.all = {self.calm.quietest}, set(self.calm.processes)
-
-    def take_turns(self, contestants, data, cores):
-        for r in range(self.repeats):
-            for c in contestants:
-                c.scores.append(data.judge(self.calm.repeat(c, sorted(cores), r + 1, data.folder)))
-        for c in contestants:
-            c.close()
+        self.rows, self.wrong, self.peaks, self.data = [], [], [], {}
 
     def wanted(self, name):
         return re.search(self.arguments.only, name)
@@ -303,8 +247,8 @@ class Bench:
                         continue
                     began, data = time.time(), self.get(shape)
                     chosen = peers[:1] if p in (0.1, 0.3) or (self.arguments.quick and method != "sgd") else peers
-                    contestants = [Contestant(who, command(who, data, method, p), self.one) for who in ["lastlayer"] + chosen]
-                    self.take_turns(contestants, data, self.one)
+                    contestants = [Contestant(who, command(who, data, method, p)) for who in ["lastlayer"] + chosen]
+                    take_turns(contestants, data, self.repeats)
                     rows = [self.keep("one core", data, method, p, 1, c, "cpu") for c in contestants]
                     for row in rows[1:]:
                         self.compare(name, rows[0], row)
@@ -317,13 +261,13 @@ class Bench:
                 if not self.wanted(name) or (self.arguments.quick and shape != "mnist"):
                     continue
                 began, data = time.time(), self.get(shape)
-                contestants = [Contestant("lastlayer, 1 thread", command("lastlayer", data, method, 0), self.one),
-                               Contestant("lastlayer", command("lastlayer", data, method, 0, CORES), self.all)]
+                contestants = [Contestant("lastlayer, 1 thread", command("lastlayer", data, method, 0)),
+                               Contestant("lastlayer", command("lastlayer", data, method, 0, CORES))]
                 if method == "bootstrap":
-                    contestants.append(Contestant(f"torch, {CORES} processes", command("torch", data, method, 0), self.all, CORES))
+                    contestants.append(Contestant(f"torch, {CORES} processes", command("torch", data, method, 0), CORES))
                 else:
-                    contestants.append(Contestant("torch", command("torch", data, method, 0, CORES), self.all))
-                self.take_turns(contestants, data, self.all)
+                    contestants.append(Contestant("torch", command("torch", data, method, 0, CORES)))
+                take_turns(contestants, data, self.repeats)
                 rows = [self.keep("all cores", data, method, 0, 1 if "1 thread" in c.name else CORES, c, "wall") for c in contestants]
                 self.compare(name, rows[1], rows[2])
                 say(name, rows, began)
@@ -338,10 +282,10 @@ class Bench:
             for value in values[:2] if self.arguments.quick else values:
                 began = time.time()
                 data = Data(self.folder, f"{letter}{value}", {**fixed, **({"N": 2048, "D": 256} if letter == "S" else {}), letter: value})
-                fit = Contestant("lastlayer", command("lastlayer", data, "sgd", 0), self.one)
-                predict = Contestant("lastlayer", command("lastlayer", data, "predict-ensemble", 0), self.one)
+                fit = Contestant("lastlayer", command("lastlayer", data, "sgd", 0))
+                predict = Contestant("lastlayer", command("lastlayer", data, "predict-ensemble", 0))
                 for c in (fit, predict):
-                    self.take_turns([c], data, self.one)
+                    take_turns([c], data, self.repeats)
                 rows = [self.keep("growth", data, method, 0, 1, c, "cpu") for method, c in (("sgd", fit), ("predict-ensemble", predict))]
                 samples = value if letter == "S" else 4
                 _, seconds, _, anon, peak = data.fit(data.folder / "all.safetensors", "--method", "sgd", "--samples", samples)
@@ -367,7 +311,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", metavar="PATTERN")
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
     whole = not arguments.quick and not arguments.only
     load, began = os.getloadavg()[0], time.time()
@@ -378,7 +322,6 @@ def main():
         bench.one_core()
         bench.all_cores()
         bench.growth()
-        bench.calm.close()
     target = root / "bench" if whole else root / "build/bench"
     fields = list(dict.fromkeys(key for row in bench.rows for key in row))
     with open(target / "results.csv", "w", newline="") as file:
@@ -386,7 +329,7 @@ def main():
         writer.writeheader()
         writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in bench.rows)
     facts = dict(words=" ".join(sys.argv[1:]), seed=SEED, repeats=bench.repeats, load=load, minutes=(time.time() - began) / 60, cores=CORES,
-                 calm=bench.calm, peaks=bench.peaks, shapes={name: data.shape for name, data in bench.data.items()}, wrong=bench.wrong, tolerance=TOLERANCE)
+                 peaks=bench.peaks, shapes={name: data.shape for name, data in bench.data.items()}, wrong=bench.wrong, tolerance=TOLERANCE)
     (target / "RESULTS.md").write_text(tables.page(bench.rows, facts))
     print(f"-> {target.relative_to(root)}/RESULTS.md, results.csv")
     for sentence in bench.wrong:

@@ -217,7 +217,7 @@ def processor():
 
 def page(rows, f):
     version = subprocess.run([root / "build/lastlayer", "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    peak, calm = max(f["peaks"]), f["calm"]
+    peak = max(f["peaks"])
     wrong = "".join(f"- WRONG: {sentence}\n" for sentence in f["wrong"]) or "None: final NLL and norm of W are those of every peer.\n"
     bounds = ", ".join(f"{method} {100 * t:g} %" for method, t in f["tolerance"].items())
     text = f"""# Bench results
@@ -227,9 +227,6 @@ Written by `make bench` ({('bench/run.py ' + f['words']).strip()}; seed {f['seed
 
 - Processor: {processor()}, {f['cores']} cores; load average before the start {f['load']:.2f}.
 - Multiply-add peak of one core: {peak:.1f} GF/s (measured {len(f['peaks'])} times, {min(f['peaks']):.1f} to {peak:.1f}).
-- The machine is not ours alone. In three looks before each repeat, of whomever, and in one at its end, the core must reach
-  {100 * calm.ENOUGH:.0f} % of its best multiply-add rate; else the repeat is done again, up to {calm.TRIES} times. {calm.again} were done
-  again for {calm.repeats} that count; {calm.disturbed} of these ended disturbed all the same, and what came and went between is in all.
 - {version}; {versions()}.
 - Data: synthetic, K Gaussian clusters through a ReLU (`bench/features.c`). All contestants read the same files, start at zero, and use the
   same learning rate, batch size and prior. They take turns, repeat by repeat. Training counts 4 N D K operations per epoch, prediction
