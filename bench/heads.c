@@ -105,7 +105,6 @@ typedef struct timing {
 } timing;
 
 static void report(timing t, long base) {
-    look();
     printf("{\"cpu\": %.9g, \"wall\": %.9g, \"units\": %" PRId64 ", \"anon\": %ld, \"base\": %ld, \"peak\": %ld}\n", t.cpu, t.wall, t.units,
            anonymous, base, memory("VmHWM"));
     fflush(stdout);
@@ -121,6 +120,7 @@ static timing timed(void (*work)(void *), void *arg, int64_t units) {
         t.wall = seconds(CLOCK_MONOTONIC) - wall;
     } while (t.wall < SLICE);
     t.cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    look(); /* now: what writes the answer for the judge has buffers of its own */
     return t;
 }
 

@@ -312,7 +312,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", metavar="PATTERN")
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     whole = not arguments.quick and not arguments.only
     load, began = os.getloadavg()[0], time.time()
