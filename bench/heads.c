@@ -91,7 +91,8 @@ static void *zeros(int64_t count, size_t size) {
     void *block = malloc((size_t)count * size);
     if (!block)
         fail("memory", "ran out");
-    return memset(block, 0, (size_t)count * size); /* touched now, so that it does not count as memory of the run */
+    memset(block, 1, (size_t)count * size); /* touched now, so that it does not count as memory of the run; zeros alone would be calloc */
+    return memset(block, 0, (size_t)count * size);
 }
 
 static void check(ll_context *ctx, ll_status status) {
