@@ -130,10 +130,11 @@ static void test_values_far(void **state) {
     refuse(LL_ERR_DATA, "an infinite value at row 12345, column 2", ll_array_view(z, LL_DTYPE_F32, 2, (int64_t[]){ROWS, COLUMNS}), NULL, 0);
     free(z);
     uint16_t *half = calloc(ROWS * COLUMNS, sizeof *half);
+    const ll_array halves = ll_array_view(half, LL_DTYPE_F16, 2, (int64_t[]){ROWS, COLUMNS});
     half[29998 * COLUMNS + 5] = 0xfc00;
-    refuse(LL_ERR_DATA, "an infinite value at row 29998, column 5", ll_array_view(half, LL_DTYPE_F16, 2, (int64_t[]){ROWS, COLUMNS}), NULL, 0);
+    refuse(LL_ERR_DATA, "an infinite value at row 29998, column 5", halves, NULL, 0);
     half[9999 * COLUMNS + 3] = 0x7e00;
-    refuse(LL_ERR_DATA, "NaN at row 9999, column 3", ll_array_view(half, LL_DTYPE_F16, 2, (int64_t[]){ROWS, COLUMNS}), NULL, 0);
+    refuse(LL_ERR_DATA, "NaN at row 9999, column 3", halves, NULL, 0);
     free(half);
 }
 
