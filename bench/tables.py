@@ -26,13 +26,14 @@ SCALING = {"bootstrap": 1.9, "imagenet/sgd": 1.7}
 # Why a missed cell is missed, where a measurement says so: "mnist/sgd", "cores/imagenet/sgd", "memory/imagenet/training" -> sentence.
 # Times are of single kernels on an idle core of the machine of RESULTS.md; a part's is what the step gains when the part is left out.
 _TINY = ("the step, about 610 ns: update 160 and logits 120 (near two multiply-adds a cycle), softmax and loss 110, transposes 45, "
-         "rows from the third-level cache 65, the rest set-up; the shuffle adds 95. The target was reached by a program for this one shape, "
-         "without a loss")
+         "rows from the third-level cache 65, the rest set-up; the shuffle adds 95. That is 1.32 ms an epoch; what the table has beyond it is "
+         "the machine's other tenants. The target was reached by a program for this one shape, without a loss")
 _TALLY = ("the statistics: the product is a quarter of the time. Sums in f64 with exact tails, extremes, votes and mutual information take "
           "the rest; the target was reached with f32 sums of p and p^2 alone")
 _L2 = ("the second-level cache of 512 KB: theta (211 KB), the batch (270 KB) and the next one (270 KB) do not fit; a step is 322 us where the "
        "rows stay, 355 where they change, 261 at the peak")
-_MEMORY = "memory: a step is 33 us where its rows stay in the cache, 40 where they come from memory, 26 at the peak"
+_MEMORY = ("memory: a step is 33 us where its rows stay in the cache, 40 (15.7 ms an epoch) where they come from memory, 26 at the peak; what "
+           "the table has beyond it is the machine's other tenants")
 _MASKS = "for p = .5 a unit takes one random bit, for .1 and .3 ten on average (Philox, 31 cycles for 512 bits)"
 _LARGE = "the products, at 85 to 90 % of the peak, where BLAS is at 80 to 85: the peak itself would be 1.3x over torch"
 _CORES = ("the two virtual cores, which are not always two real ones: two loops of multiply-adds, one on each, run at 1.1 and 2 times their "
