@@ -24,55 +24,56 @@ OTHER_P = 0.6
 STRONGEST = {("mnist", "sgd"): 50, ("mnist", "bootstrap"): 15, ("cifar10", "sgd"): 4, ("cifar10", "bootstrap"): 6, ("cifar100", "sgd"): 1.4}
 SCALING = {"bootstrap": 1.9, "imagenet/sgd": 1.7}
 # Why a missed cell is missed, where a measurement says so: "mnist/sgd", "cores/imagenet/sgd", "memory/imagenet/training" -> sentence.
-# Times are of single kernels on an idle core of the machine of RESULTS.md; a part's is what the step gains when the part is left out.
-_TINY = ("the step, about 610 ns: update 160 and logits 120 (near two multiply-adds a cycle), softmax and loss 110, transposes 45, "
-         "rows from the third-level cache 65, the rest set-up; the shuffle adds 95. That is 1.32 ms an epoch; what the table has beyond it is "
-         "the machine's other tenants. The target was reached by a program for this one shape, without a loss")
-_TALLY = ("the statistics: the product is a quarter of the time. Sums in f64 with exact tails, extremes, votes and mutual information take "
-          "the rest; the target was reached with f32 sums of p and p^2 alone")
-_L2 = ("the second-level cache of 512 KB: theta (211 KB), the batch (270 KB) and the next one (270 KB) do not fit; a step is 322 us where the "
-       "rows stay, 355 where they change, 261 at the peak")
-_MEMORY = ("memory: a step is 33 us where its rows stay in the cache, 40 (15.7 ms an epoch) where they come from memory, 26 at the peak; what "
-           "the table has beyond it is the machine's other tenants")
-_MASKS = "for p = .5 a unit takes one random bit, for .1 and .3 ten on average (Philox, 31 cycles for 512 bits)"
-_LARGE = "the products, at 85 to 90 % of the peak, where BLAS is at 80 to 85: the peak itself would be 1.3x over torch"
-_CORES = ("the two virtual cores, which are not always two real ones: two loops of multiply-adds, one on each, run at 1.1 and 2 times their "
-          "time alone in the median")
-_ANSWER = ("what is counted: {} MB are the arrays of the answer, which the bench hands over untouched. Of the other {} MB, 1.2 are what the first "
-           "call touches of the program; the workspace itself is below 2 MB, which tests/predict/test_memory.c holds")
+# Times in them are no part of the run that the page shows, which says so: of build/bench/kernels, epochs and predict, and of trials in
+# which a part of a step was left out.
+_TINY = ("the step, about .6 us in trials: two thirds are its two products and the softmax between them, the rest transposes, rows from the "
+         "third-level cache and set-up; the shuffle adds .1. bench/epochs has seen an epoch of 1.40 ms; why the run above is slower was not "
+         "measured, a shared machine is the likely reason. The target was reached by a program for this one shape, without a loss")
+_TALLY = ("the statistics: a profile gives the product a quarter of the time. Sums in f64 with exact tails, extremes, votes and mutual "
+          "information take most of the rest; the target was reached with f32 sums of p and p^2 alone")
+_L2 = ("the second-level cache of 512 KB, as far as trials tell: theta (211 KB), the batch (270 KB) and the next one (270 KB) do not fit; a "
+       "step took 322 us where the rows stayed, 355 where they changed")
+_MEMORY = ("memory, as far as trials tell: a step took 33 us where its rows stayed in the cache, 40 where they changed. bench/epochs has seen "
+           "an epoch of 15.5 ms; why the run above is slower was not measured, a shared machine is the likely reason")
+_MASKS = "for p = .5 a unit takes one random bit, for .1 and .3 up to sixteen (bench/kernels: .1 and .3 ns a unit)"
+_LARGE = "the products: nothing else takes much of a step, and the table above has their share of the peak"
+_CORES = "not found out; the two virtual cores of this machine are not always two real ones"
+_ANSWER = ("what is counted: {} MB are the arrays of the answer, which the bench hands over untouched (mended since). The workspace is "
+           "below 2 MB, which tests/predict/test_memory.c holds; the rest is what the first call touches of the program")
+_PRODUCT = "the product and the statistics; their shares were not measured"
 BOUND = {
     "mnist/sgd": _TINY,
     "mnist/bootstrap": _TINY,
-    "mnist/sgld": "the noise, 320 ns beside the 610 of a step: 1.5 ns per normal, two thirds of it Philox. A generator with a state "
-                  "would be twice as fast, and its numbers would depend on who asked before",
-    "mnist/dropout": "the masks, 100 ns of a step for p = .5, 340 for the others: " + _MASKS,
+    "mnist/sgld": "the noise beside the step: bench/kernels has 1.3 ns per normal, 210 of them. A generator with a state would be faster, and "
+                  "its numbers would depend on who asked before",
+    "mnist/dropout": "the masks: " + _MASKS,
     "mnist/predict-ensemble": _TALLY,
-    "mnist/predict-dropout": _TALLY + "; the masks add 4 ns or more: " + _MASKS,
+    "mnist/predict-dropout": _TALLY + "; and the masks: " + _MASKS,
     "cifar10/sgd": _MEMORY,
-    "cifar10/sgld": _MEMORY + ", and 7 us more for the noise. The target was set against a torch of 232 ms and more",
+    "cifar10/sgld": _MEMORY + "; and the noise, 1.3 ns per normal. The target was set against a torch of 232 ms and more",
     "cifar10/bootstrap": _MEMORY + ". The target was set against a torch of 218 ms",
-    "cifar10/dropout": "the masks, 9 us of a step for p = .5, 24 for the others: " + _MASKS,
+    "cifar10/dropout": "the masks: " + _MASKS,
     "cifar10/predict-dropout": "the masks: " + _MASKS,
     "cifar100/sgd": _L2,
-    "cifar100/sgld": _L2 + "; the noise adds 67 us. The target was set against a torch of 426 ms and more",
+    "cifar100/sgld": _L2 + "; and the noise, 1.3 ns per normal. The target was set against a torch of 426 ms and more",
     "cifar100/bootstrap": _L2 + ". The target was set against a torch of 340 ms and more",
     "cifar100/dropout": _L2,
-    "cifar100/predict-ensemble": "the product, at 80 % of the peak; the statistics of a hundred classes take most of the rest",
-    "cifar10/predict-ensemble": "the product, at 80 % of the peak, and the statistics",
-    "cifar100/predict-dropout": "the product, at 80 % of the peak, and the masks: " + _MASKS,
+    "cifar10/predict-ensemble": _PRODUCT,
+    "cifar100/predict-ensemble": _PRODUCT,
+    "cifar100/predict-dropout": "the product and the masks: " + _MASKS,
     "imagenet/sgd": _LARGE,
     "imagenet/sgld": _LARGE,
     "imagenet/bootstrap": _LARGE,
     "imagenet/dropout": _LARGE,
-    "memory/cifar100/prediction": _ANSWER.format("4", "1.4"),
-    "memory/imagenet/prediction": _ANSWER.format("10.2", "2.7"),
+    "imagenet/predict-ensemble": "the product: the table above has it at a smaller share of the peak than torch's BLAS",
+    "imagenet/predict-dropout": "the product; bench/predict has the masks at a fifth more: " + _MASKS,
+    "memory/cifar100/prediction": _ANSWER.format("4"),
+    "memory/imagenet/prediction": _ANSWER.format("10.2"),
     "cores/mnist/bootstrap": _CORES,
     "cores/cifar10/bootstrap": _CORES,
     "cores/cifar100/bootstrap": _CORES,
     "cores/imagenet/bootstrap": _CORES,
     "cores/imagenet/sgd": _CORES,
-    "imagenet/predict-ensemble": "the product, which is all there is: BLAS and lastlayer both run at about 80 % of the peak",
-    "imagenet/predict-dropout": "the product, at about 80 % of the peak; the masks of 4032 units add a fifth: " + _MASKS,
 }
 
 
@@ -238,12 +239,13 @@ def processor():
 def page(rows, f):
     version = subprocess.run([root / "build/lastlayer", "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
     peak = max(f["peaks"])
+    calls = ", ".join(f"{s['chain']} epoch{'s' * (s['chain'] > 1)} ({name})" for name, s in f["shapes"].items())
     wrong = "".join(f"- WRONG: {sentence}\n" for sentence in f["wrong"]) or "None: final NLL and norm of W are those of every peer.\n"
     bounds = ", ".join(f"{method} {100 * t:g} %" for method, t in f["tolerance"].items())
     text = f"""# Bench results
 
 Written by `make bench` ({('bench/run.py ' + f['words']).strip()}; seed {f['seed']}, medians of {f['repeats']} repeats) on
-{datetime.date.today()} in {f['minutes']:.0f} minutes. Every number below is of that run. Do not edit: run it again.
+{datetime.date.today()} in {f['minutes']:.0f} minutes. Every number below is of that run, but for the reasons behind "bound by", which were measured apart from it.
 
 - Processor: {processor()}, {f['cores']} cores; load average before the start {f['load']:.2f}.
 - Multiply-add peak of one core: {peak:.1f} GF/s (measured {len(f['peaks'])} times, {min(f['peaks']):.1f} to {peak:.1f}).
@@ -253,7 +255,8 @@ Written by `make bench` ({('bench/run.py ' + f['words']).strip()}; seed {f['seed
 - Data: synthetic, K Gaussian clusters through a ReLU (`bench/features.c`). All contestants read the same files, start at zero, and use the
   same learning rate, batch size and prior. They take turns, repeat by repeat. Training counts 4 N D K operations per epoch, prediction
   2 D K per member and point.
-- One core: CPU time. All cores: wall time. lastlayer is timed as whole calls of ll_fit and ll_predictor_run, set-up included.
+- One core: CPU time. All cores: wall time. lastlayer is timed as whole calls of ll_fit and ll_predictor_run, set-up included;
+  a call of ll_fit is {calls}. The peers are timed without loading their data.
 - torch: nn.Linear, optim.SGD, a loop over shuffled indices. torch-hand: gradient by hand. torch-bmm: members batched. torch-stacked: all
   members in one product. numpy: gradient by hand. sklearn: MLPClassifier without hidden layers.
 
