@@ -42,12 +42,12 @@ static inline int64_t lli_mask_span(int64_t D) {
     return D <= 32 ? 32 : D <= 64 ? 64 : (D + 127) / 128 * 128;
 }
 
-/* The rows of one step, and of the step after it. */
+/* The rows of one step, and of those after it. */
 typedef struct lli_batch {
     const int64_t *rows;   /* [n] */
     const int32_t *labels; /* [n] */
     int64_t n;
-    const int64_t *next;   /* [next_n] rows of the following step, brought into the cache meanwhile; NULL: not known */
+    const int64_t *next;   /* [next_n] rows of the steps that follow, some of which are brought into the cache meanwhile; NULL: not known */
     int64_t next_n;
 } lli_batch;
 

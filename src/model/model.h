@@ -15,7 +15,7 @@ typedef struct lli_step {
     const int64_t *rows;   /* [n] of the row source */
     const int32_t *labels; /* [n] of those rows */
     int64_t n;
-    const int64_t *next;   /* [next_n] rows of the following step, to be fetched meanwhile; NULL where there is none */
+    const int64_t *next;   /* [next_n] rows of the steps that follow, some of which are fetched meanwhile; NULL where there is none */
     int64_t next_n;
     double lr;
     double decay;          /* tau / N */

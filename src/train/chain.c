@@ -144,7 +144,7 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
     const lli_chain_options *o = &chain->options;
     const lli_rows *rows = &chain->rows;
     const int64_t *batch = chain->order + first;
-    int64_t next_n = LLI_MIN(rows->N - first - n, n);
+    int64_t next_n = rows->N - first - n;
     for (int64_t i = 0; i < n; i++)
         chain->labels[i] = chain->data->labels[batch[i]];
     double lr = lli_chain_lr(o, chain->state.step);

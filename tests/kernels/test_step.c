@@ -37,9 +37,9 @@ static trial trial_new(int64_t n, int64_t K, int64_t D, bool half) {
     t.theta = floats(K * t.ld);
     fill_reals(t.theta, K * t.ld, 1 / sqrt((double)D), 2);
     clear_padding(t.theta, K, t.ld, D + 1);
-    t.order = array_new(2 * n, sizeof *t.order);
+    t.order = array_new(3 * n, sizeof *t.order);
     t.labels = array_new(n, sizeof *t.labels);
-    for (int64_t i = 0; i < 2 * n; i++)
+    for (int64_t i = 0; i < 3 * n; i++)
         t.order[i] = i == 0 ? N - 1 : (int64_t)(check_uniform(3, i) * N); /* the last row: nothing may be read beyond it */
     for (int64_t i = 0; i < n; i++)
         t.labels[i] = (int32_t)(check_uniform(4, i) * (double)K);
@@ -97,7 +97,7 @@ static void compare(const trial *t, const lli_kernels *kernels) {
         if (!(fabsf(found[i] - expected[i]) <= 1e-6f + (t->u.noise > 0 ? 2e-6f * t->u.noise : 0)))
             fail_msg("%s, n %d, K %d, D %d, drop16 %u: theta[%d] = %.9g, expected %.9g", kernels->name, (int)t->n, (int)t->K, (int)t->D,
                      t->mask.drop16, (int)i, (double)found[i], (double)expected[i]);
-    const int64_t nexts[] = {0, 1, t->n};
+    const int64_t nexts[] = {0, 1, t->n, t->n + 1, 2 * t->n};
     for (int padded = 0; padded < 2; padded++)
         for (size_t a = 0; a < LLI_COUNT(nexts); a++) {
             memcpy(again, t->theta, bytes);

@@ -40,7 +40,7 @@ extern const struct lli_conv_kernels LEVEL(conv);
 extern const struct lli_norm_kernels LEVEL(norm);
 
 /* The arithmetic of a step on a tiny head, STEP_PAIR rows at a time: z repeats its last row up to a multiple of that.
- * g has K times as many floats. Asks memory for the rows `next` (NULL: none), n of them. */
+ * g has K times as many floats. Asks memory for the rows `next` (NULL: none), repeated in the same way. */
 enum { STEP_PAIR = 2 * LLI_BYTES / 4, STEP_TINY_D = 64, STEP_TINY_K = 16 };
 double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels, const lli_update *u,
                         int64_t n, int64_t K, int64_t D, int64_t ld);

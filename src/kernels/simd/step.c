@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One step of a head whose theta fits the caches, on padded rows where they lie, while the rows of the next batch are on their way. Rows
+/* One step of a head whose theta fits the caches, on padded rows where they lie, while the rows of a later batch are on their way. Rows
  * that are not padded, or masked, are brought together first. The shape chooses the arithmetic: that of tiny heads, or the kernels one
  * after the other. */
 #include "kernels/simd/level.h"
@@ -42,7 +42,9 @@ double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_ba
                    int64_t K) {
     const int64_t n = batch->n, D = rows->D, ld = lli_kernels_stride(D), ldk = lli_kernels_stride_classes(K), places = round_up(n);
     const bool tiny = D <= STEP_TINY_D && K <= STEP_TINY_K;
-    const float **place = (const float **)(void *)work, **next = rows->padded && batch->next ? place + places : NULL;
+    /* a tiny head is done with the next batch before memory has answered, so it asks for the one after that */
+    const int64_t skipped = tiny ? n : 0, asked = rows->padded && batch->next ? LLI_MIN(n, batch->next_n - skipped) : 0;
+    const float **place = (const float **)(void *)work, **next = asked > 0 ? place + places : NULL;
     float *z = work + 2 * places * POINTER, *g = z + n * ld;
     if (rows->padded) {
         find(place, places, rows->padded, batch->rows, n, ld);
@@ -51,7 +53,7 @@ double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_ba
         find(place, places, z, NULL, n, ld);
     }
     if (next)
-        find(next, n, rows->padded, batch->next, LLI_MIN(n, batch->next_n), ld);
+        find(next, places, rows->padded, batch->next + skipped, asked, ld);
     if (mask && tiny)
         LEVEL(mask_of)(z, place, mask, 0, n, D, ld, (D + LANE) / LANE * LANE);
     else if (mask)

@@ -203,7 +203,7 @@ INLINE void any_tile(const second *w, int64_t k, int64_t C, int64_t j, const int
     }
 }
 
-/* The first tile of classes asks for these columns of the next rows. */
+/* The first tile of classes asks for these columns of the next rows; the first ones are already on their way. */
 INLINE void update_columns(const second *w, tiling tiles, int64_t j, const int V) {
     for (int64_t t = 0, k = 0, C; t < tiles.count; t++, k += C) {
         C = tiles.small + (t < tiles.larger);
@@ -226,6 +226,10 @@ double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const flo
         if (n - i < STEP_PAIR)
             label = memcpy(some, label, (size_t)(n - i) * sizeof *some);
         logits_of_pair(&p, z + i, label, theta, tiles, ld, D);
+        if (next)
+            UNROLL
+            for (int r = 0; r < STEP_PAIR; r++)
+                __builtin_prefetch(next[i + r]);
         const int32_t left = (int32_t)LLI_MIN(n - i, STEP_PAIR);
         residual_of_pair(g + i, &l, &p, (const vi[2]){LANES(vi) < left, LANES(vi) < left - W}, K, stride);
         if (++pairs % FLUSH == 0)
