@@ -11,43 +11,14 @@
 #include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "lastlayer.h"
+#include "peak.h"
+#include "words.h"
 
 static const double SLICE = 0.1;
 enum { THREADS_MAX = 64 };
 
-static char **words; /* name=value, NULL-terminated */
 static long anonymous; /* kB, the most that was seen in this repeat */
-
-static void fail(const char *what, const char *why) {
-    fprintf(stderr, "heads: %s: %s\n", what, why);
-    exit(1);
-}
-
-static const char *text(const char *name, const char *standard) {
-    size_t length = strlen(name);
-    for (char **word = words; *word; word++)
-        if (strncmp(*word, name, length) == 0 && (*word)[length] == '=')
-            return *word + length + 1;
-    if (!standard)
-        fail(name, "is missing");
-    return standard;
-}
-
-static int64_t number(const char *name, const char *standard) {
-    return strtoll(text(name, standard), NULL, 10);
-}
-
-static double seconds(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* A line of /proc/self/status in kB: RssAnon now, or VmHWM, the peak of everything resident. */
 static long memory(const char *field) {
@@ -94,11 +65,6 @@ static void *zeros(int64_t count, size_t size) {
         fail("memory", "ran out");
     memset(block, 1, (size_t)count * size); /* touched now, so that it does not count as memory of the run; zeros alone would be calloc */
     return memset(block, 0, (size_t)count * size);
-}
-
-static void check(ll_context *ctx, ll_status status) {
-    if (status != LL_OK)
-        fail(ll_status_name(status), ll_context_message(ctx));
 }
 
 typedef struct timing {
@@ -208,6 +174,11 @@ static void *run_slice(void *arg) {
 static void run_slices(void *arg) {
     prediction *p = arg;
     pthread_t thread[THREADS_MAX];
+    if (p->threads == 1) {
+        if (!run_slice(&p->slice[0]))
+            fail("predict", "failed");
+        return;
+    }
     for (int i = 0; i < p->threads; i++)
         if (pthread_create(&thread[i], NULL, run_slice, &p->slice[i]) != 0)
             fail("threads", "cannot start one");
@@ -230,10 +201,10 @@ static void predict(void) {
     ll_prediction all = {.label = zeros(n, sizeof(int32_t)), .vote = zeros(n, sizeof(int32_t)), .probs = zeros(n * K, sizeof(float))};
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         all.confidence[c] = zeros(n, sizeof(double));
-    ll_predictor *first; /* touches what a first call touches of the program, which is no buffer */
-    check(ctx, ll_predictor_new(&first, ctx, ensemble));
-    check(ctx, ll_predictor_run(&all, first, z.data, 1, 0));
-    ll_predictor_free(first);
+    ll_predictor *warm; /* touches what a first call touches of the program, which is no buffer */
+    check(ctx, ll_predictor_new(&warm, ctx, ensemble));
+    check(ctx, ll_predictor_run(&all, warm, z.data, 1, 0));
+    ll_predictor_free(warm);
     malloc_trim(0);
     long base = memory("RssAnon");
     prediction p = {.threads = (int)number("threads", "1")};

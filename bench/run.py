@@ -6,7 +6,8 @@
   run.py --quick          small data, one repeat: a trial of the bench itself
   run.py --only PATTERN   cells whose name, such as mnist/sgd or growth/N, matches the regular expression
 Partial runs write into the build folder. A contestant is a process (bench/heads.c, bench/peers.py) that does one repeat when asked, so
-that all of a cell take turns. What each computed is judged here: an answer that differs from its peer's fails the bench.
+that all of a cell take turns; bench/parts.c takes one too and times what lastlayer's time is made of. What each contestant computed is
+judged here: an answer that differs from its peer's fails the bench.
 """
 import argparse
 import csv
@@ -85,6 +86,27 @@ class Contestant:
 
     def most(self, what):
         return max(r[what] for r in self.repeats) / 1024
+
+
+class Parts:
+    """A process that times what lastlayer's time on a cell is made of (bench/parts.c)."""
+
+    def __init__(self, **words):
+        self.process = subprocess.Popen([str(root / "build/bench/parts")] + [f"{key}={value}" for key, value in words.items()],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.repeats = []
+
+    def repeat(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.repeats.append(json.loads(self.process.stdout.readline() or sys.exit("bench: parts stopped")))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def medians(self):
+        return {key: float(np.median([r[key] for r in self.repeats])) for key in self.repeats[0]}
 
 
 class Data:
@@ -189,11 +211,21 @@ def command(who, data, method, p, threads=1):
     return [str(w) for w in program] + [f"{key}={value}" for key, value in words.items()]
 
 
-def take_turns(contestants, data, repeats):
+def parts_of(data, method, p):
+    s, calls = data.shape, {"bootstrap": data.shape["members"] * data.shape["epochs"]}
+    if method.startswith("predict"):
+        return Parts(method="predict", features=data.test[0], ensemble=data.ensemble(0))
+    return Parts(method=method, features=data.train[0], labels=data.train[1], classes=s["K"], batch=s["B"], dropout=p,
+                 epochs=calls.get(method, s["chain"]), member=s["epochs"])
+
+
+def take_turns(contestants, data, repeats, parts=None):
     for r in range(repeats):
         for c in contestants:
             c.scores.append(data.judge(c.repeat(r + 1, data.folder)))
-    for c in contestants:
+        if parts:
+            parts.repeat()
+    for c in contestants + [parts] * (parts is not None):
         c.close()
 
 
@@ -228,6 +260,11 @@ class Bench:
         self.rows.append(row)
         return row
 
+    def keep_parts(self, data, method, p, parts):
+        for name, value in parts.medians().items():
+            self.rows.append(dict(table="parts", shape=data.name, method=method, p=p, who=name,
+                                  **({"gflops": value} if method == "peak" else {"seconds": value})))
+
     def compare(self, name, ours, theirs):
         """A fast wrong answer is no answer."""
         chance = math.log(self.data[ours["shape"]].shape["K"])
@@ -249,8 +286,10 @@ class Bench:
                     began, data = time.time(), self.get(shape)
                     chosen = peers[:1] if p in (0.1, 0.3) or (self.arguments.quick and method != "sgd") else peers
                     contestants = [Contestant(who, command(who, data, method, p)) for who in ["lastlayer"] + chosen]
-                    take_turns(contestants, data, self.repeats)
+                    parts = parts_of(data, method, p)
+                    take_turns(contestants, data, self.repeats, parts)
                     rows = [self.keep("one core", data, method, p, 1, c, "cpu") for c in contestants]
+                    self.keep_parts(data, method, p, parts)
                     for row in rows[1:]:
                         self.compare(name, rows[0], row)
                     say(name, rows, began)
@@ -264,11 +303,16 @@ class Bench:
                 began, data = time.time(), self.get(shape)
                 contestants = [Contestant("lastlayer, 1 thread", command("lastlayer", data, method, 0)),
                                Contestant("lastlayer", command("lastlayer", data, method, 0, CORES))]
+                copies, parts = f"{CORES} processes", None
                 if method == "bootstrap":
-                    contestants.append(Contestant(f"torch, {CORES} processes", command("torch", data, method, 0), CORES))
+                    contestants.append(Contestant(f"torch, {copies}", command("torch", data, method, 0), CORES))
+                    contestants.append(Contestant(f"lastlayer, {copies}", command("lastlayer", data, method, 0), CORES))
+                    parts = Parts(method="peak", threads=CORES)
                 else:
                     contestants.append(Contestant("torch", command("torch", data, method, 0, CORES)))
-                take_turns(contestants, data, self.repeats)
+                take_turns(contestants, data, self.repeats, parts)
+                if parts:
+                    self.keep_parts(data, "peak", 0, parts)
                 rows = [self.keep("all cores", data, method, 0, 1 if "1 thread" in c.name else CORES, c, "wall") for c in contestants]
                 self.compare(name, rows[1], rows[2])
                 say(name, rows, began)

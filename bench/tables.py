@@ -23,59 +23,6 @@ OTHER_P = 0.6
 # The same over the strongest other peer.
 STRONGEST = {("mnist", "sgd"): 50, ("mnist", "bootstrap"): 15, ("cifar10", "sgd"): 4, ("cifar10", "bootstrap"): 6, ("cifar100", "sgd"): 1.4}
 SCALING = {"bootstrap": 1.9, "imagenet/sgd": 1.7}
-# Why a missed cell is missed, where a measurement says so: "mnist/sgd", "cores/imagenet/sgd", "memory/imagenet/training" -> sentence.
-# Times in them are no part of the run that the page shows, which says so: of build/bench/kernels, epochs and predict, and of trials in
-# which a part of a step was left out.
-_TINY = ("the step, about .6 us in trials: two thirds are its two products and the softmax between them, the rest transposes, rows from the "
-         "third-level cache and set-up; the shuffle adds .1. bench/epochs has seen an epoch of 1.40 ms; why the run above is slower was not "
-         "measured, a shared machine is the likely reason. The target was reached by a program for this one shape, without a loss")
-_TALLY = ("the statistics: a profile gives the product a quarter of the time. Sums in f64 with exact tails, extremes, votes and mutual "
-          "information take most of the rest; the target was reached with f32 sums of p and p^2 alone")
-_L2 = ("the second-level cache of 512 KB, as far as trials tell: theta (211 KB), the batch (270 KB) and the next one (270 KB) do not fit; a "
-       "step took 322 us where the rows stayed, 355 where they changed")
-_MEMORY = ("memory, as far as trials tell: a step took 33 us where its rows stayed in the cache, 40 where they changed. bench/epochs has seen "
-           "an epoch of 15.5 ms; why the run above is slower was not measured, a shared machine is the likely reason")
-_MASKS = "for p = .5 a unit takes one random bit, for .1 and .3 up to sixteen (bench/kernels: .1 and .3 ns a unit)"
-_LARGE = "the products: nothing else takes much of a step, and the table above has their share of the peak"
-_CORES = "not found out; the two virtual cores of this machine are not always two real ones"
-_ANSWER = ("what is counted: {} MB are the arrays of the answer, which the bench hands over untouched (mended since). The workspace is "
-           "below 2 MB, which tests/predict/test_memory.c holds; the rest is what the first call touches of the program")
-_PRODUCT = "the product and the statistics; their shares were not measured"
-BOUND = {
-    "mnist/sgd": _TINY,
-    "mnist/bootstrap": _TINY,
-    "mnist/sgld": "the noise beside the step: bench/kernels has 1.3 ns per normal, 210 of them. A generator with a state would be faster, and "
-                  "its numbers would depend on who asked before",
-    "mnist/dropout": "the masks: " + _MASKS,
-    "mnist/predict-ensemble": _TALLY,
-    "mnist/predict-dropout": _TALLY + "; and the masks: " + _MASKS,
-    "cifar10/sgd": _MEMORY,
-    "cifar10/sgld": _MEMORY + "; and the noise, 1.3 ns per normal. The target was set against a torch of 232 ms and more",
-    "cifar10/bootstrap": _MEMORY + ". The target was set against a torch of 218 ms",
-    "cifar10/dropout": "the masks: " + _MASKS,
-    "cifar10/predict-dropout": "the masks: " + _MASKS,
-    "cifar100/sgd": _L2,
-    "cifar100/sgld": _L2 + "; and the noise, 1.3 ns per normal. The target was set against a torch of 426 ms and more",
-    "cifar100/bootstrap": _L2 + ". The target was set against a torch of 340 ms and more",
-    "cifar100/dropout": _L2,
-    "cifar10/predict-ensemble": _PRODUCT,
-    "cifar100/predict-ensemble": _PRODUCT,
-    "cifar100/predict-dropout": "the product and the masks: " + _MASKS,
-    "imagenet/sgd": _LARGE,
-    "imagenet/sgld": _LARGE,
-    "imagenet/bootstrap": _LARGE,
-    "imagenet/dropout": _LARGE,
-    "imagenet/predict-ensemble": "the product: the table above has it at a smaller share of the peak than torch's BLAS",
-    "imagenet/predict-dropout": "the product; bench/predict has the masks at a fifth more: " + _MASKS,
-    "memory/cifar100/prediction": _ANSWER.format("4"),
-    "memory/imagenet/prediction": _ANSWER.format("10.2"),
-    "cores/mnist/bootstrap": _CORES,
-    "cores/cifar10/bootstrap": _CORES,
-    "cores/cifar100/bootstrap": _CORES,
-    "cores/imagenet/bootstrap": _CORES,
-    "cores/imagenet/sgd": _CORES,
-}
-
 
 def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
@@ -94,9 +41,7 @@ def verdict(reached, target):
 
 
 def below(missed):
-    """Lines for [(key of BOUND, sentence)]."""
-    lines = [f"- {sentence} bound by: {BOUND.get(key, '')}".rstrip() for key, sentence in missed]
-    return "\nBelow target:\n\n" + "\n".join(lines) + "\n" if lines else ""
+    return "\nBelow target:\n\n" + "".join(f"- {sentence}\n" for sentence in missed) if missed else ""
 
 
 def select(rows, **want):
@@ -122,7 +67,40 @@ def label(method, p):
     return f"{method}, p = {p:g}" if p else method
 
 
-def summary(rows):
+def parts(rows, shapes, peak, ours):
+    """{what: seconds} of lastlayer's time on a cell. Parts were measured alone, in turns with the whole; the last is what they leave."""
+    s, shape, method, p = shapes[ours["shape"]], ours["shape"], ours["method"], ours["p"]
+    found = {row["who"]: row["seconds"] for row in select(rows, table="parts", shape=shape, method=method, p=p)}
+    if not found:
+        return {}
+    if method.startswith("predict"):
+        least = 2 * s["D"] * s["K"] / peak * 1e-9
+        plain = select(rows, table="one core", shape=shape, method="predict-ensemble", who="lastlayer")
+        split = {"multiply-adds at the peak": least, "softmax and statistics": found["statistics"]}
+        if p and plain:
+            split["masks"] = ours["seconds"] - plain[0]["seconds"]
+        rest = "weights, panels, products below the peak"
+    else:
+        steps = math.ceil(s["N"] / s["B"]) if shape == "imagenet" else 1
+        found = {name: seconds / steps for name, seconds in found.items()}
+        least = 4 * s["N"] * s["D"] * s["K"] / peak * 1e-9 / steps
+        split = {"multiply-adds at the peak": least, "the rest of a step": found["still"] - least,
+                 "waiting for rows": found["moving"] - found["still"]}
+        if method in ("sgld", "dropout"):
+            split["noise" if method == "sgld" else "masks"] = found["extra"]
+        split["resample and shuffle" if method == "bootstrap" else "shuffle"] = found["order"]
+        split["copy of the features"] = found["copy"]
+        rest = "else"
+    return {**split, rest: ours["seconds"] - sum(split.values())}
+
+
+def bound(split):
+    total = sum(split.values())
+    return ", ".join(f"{name} {100 * seconds / total:.0f} %" for name, seconds in sorted(split.items(), key=lambda part: -part[1])
+                     if seconds > 0.04 * total)
+
+
+def summary(rows, shapes, peak):
     text, missed = [], []
     for shape, method, p, ours, peers in cells(rows):
         ratio, target = peers[0]["seconds"] / ours["seconds"], target_of(shape, method, p)
@@ -133,11 +111,34 @@ def summary(rows):
         text.append([TITLES[shape], label(method, p), f"{ratio:.3g}x", f"{target:.3g}x", verdict(ratio, target), f"{least:.3g}x"]
                     + ([f"{against:.3g}x ({other['who']})"] if other else [""])
                     + ([f"{bar}x", verdict(against, bar)] if other and bar else ["", ""]))
-        for reached, wanted, whom in ((ratio, target, "torch"), (against, bar, other and other["who"])):
-            if wanted and whom and reached < wanted:
-                missed.append((f"{shape}/{method}", f"{TITLES[shape]}, {label(method, p)}: {reached:.3g}x over {whom}, aim {wanted:.3g}x;"))
+        short = [f"{reached:.3g}x over {peer['who']}, aim {wanted:.3g}x, which would be {times(peer['seconds'] / wanted)}"
+                 for reached, wanted, peer in ((ratio, target, peers[0]), (against, bar, other)) if wanted and peer and reached < wanted]
+        if short:
+            missed.append(f"{TITLES[shape]}, {label(method, p)}: {'; '.join(short)}; {times(ours['seconds'])} are bound by "
+                          + bound(parts(rows, shapes, peak, ours)))
     head = ["head", "method", "over torch", "target", "", "fastest over fastest", "over the strongest other peer", "target", ""]
     return table(head, text) + below(missed)
+
+
+def spent(rows, shapes, peak):
+    """Tables of the parts of every cell."""
+    def column(name):
+        return name if predict else {"resample and shuffle": "shuffle", "noise": "noise or masks", "masks": "noise or masks"}.get(name, name)
+
+    text = ""
+    for predict in (False, True):
+        body, names = [], []
+        for shape, method, p, ours, _ in cells(rows):
+            if method.startswith("predict") == predict:
+                split = parts(rows, shapes, peak, ours)
+                total = ours["seconds"]
+                body.append({"head": TITLES[shape], "method": label(method, p), "time": times(total),
+                             **{column(name): f"{100 * seconds / total:.0f} %" for name, seconds in split.items()}})
+                names += [name for name in body[-1] if name not in names]
+        names.sort(key=lambda name: name == "else")
+        if body:
+            text += "\n" + table(names, [[row.get(name, "") for name in names] for row in body])
+    return text
 
 
 def details(rows, shapes, peak):
@@ -161,6 +162,15 @@ def details(rows, shapes, peak):
     return text
 
 
+def machine(rows, shape, one, apart):
+    """What the cores reach together where lastlayer's threads are out of the question."""
+    units = {row["who"]: row["gflops"] for row in select(rows, table="parts", shape=shape, method="peak")}
+    if not apart or not units:
+        return "measured with nothing beside it"
+    return (f"bound by the cores: {apart[0]['who']}, which share nothing but the machine, reach {one['seconds'] / apart[0]['seconds']:.2f}x, "
+            f"and multiply-adds alone {units['all'] / units['one']:.2f}x")
+
+
 def cores(rows, count):
     body, missed = [], []
     for shape in TARGETS:
@@ -168,14 +178,14 @@ def cores(rows, count):
             found = select(rows, table="all cores", shape=shape, method=method)
             if not found:
                 continue
-            one, ours, peer = found
+            one, ours, peer = found[:3]
             work = {"sgd": "sgd, one chain", "bootstrap": "bootstrap, independent chains"}.get(method, method)
             scale, bar = one["seconds"] / ours["seconds"], SCALING.get(f"{shape}/{method}", SCALING.get(method)) if count == 2 else None
             body.append([TITLES[shape], work, times(one["seconds"]), times(ours["seconds"]), f"{scale:.2f}x"]
                         + ([f"{bar}x", verdict(scale, bar)] if bar else ["", ""])
                         + [f"{peer['who']} {times(peer['seconds'])}", f"{peer['seconds'] / ours['seconds']:.3g}x"])
             if bar and scale < bar:
-                missed.append((f"cores/{shape}/{method}", f"{TITLES[shape]}, {work}: {scale:.2f}x, aim {bar}x;"))
+                missed.append(f"{TITLES[shape]}, {work}: {scale:.2f}x, aim {bar}x; " + machine(rows, shape, one, found[3:]))
     head = ["head", "work", "1 thread", f"{count} threads", "scaling", "target", "", "peer, all cores", "over the peer"]
     return table(head, body) + below(missed)
 
@@ -193,7 +203,7 @@ def memory(rows, shapes):
             body.append([TITLES[shape], f"{what}, {of}", f"{worst[key]:.1f} MB ({label(worst['method'], worst['p'])})", f"{bar:.1f} MB",
                          "met" if worst[key] <= bar else "missed"])
             if worst[key] > bar:
-                missed.append((f"memory/{shape}/{what}", f"{TITLES[shape]}, {what}: {worst[key]:.1f} MB, aim {bar:.1f} MB;"))
+                missed.append(f"{TITLES[shape]}, {what}: {worst[key]:.2f} MB, aim {bar:.1f} MB")
     return table(["head", "memory of lastlayer", "most", "at most", ""], body) + below(missed)
 
 
@@ -245,7 +255,7 @@ def page(rows, f):
     text = f"""# Bench results
 
 Written by `make bench` ({('bench/run.py ' + f['words']).strip()}; seed {f['seed']}, medians of {f['repeats']} repeats) on
-{datetime.date.today()} in {f['minutes']:.0f} minutes. Every number below is of that run, but for the reasons behind "bound by", which were measured apart from it.
+{datetime.date.today()} in {f['minutes']:.0f} minutes. Every number below is of that run.
 
 - Processor: {processor()}, {f['cores']} cores; load average before the start {f['load']:.2f}.
 - Multiply-add peak of one core: {peak:.1f} GF/s (measured {len(f['peaks'])} times, {min(f['peaks']):.1f} to {peak:.1f}).
@@ -267,7 +277,14 @@ Allowed: {bounds}, of the norm of W, and of the NLL or of what was learnt (ln K 
 
 ## One core against the targets
 
-{summary(rows)}
+{summary(rows, f['shapes'], peak)}
+## What the time is spent on
+
+Parts of lastlayer's time on one core, measured alone by `bench/parts.c` in the turns of their cell, medians again. The rest of a step: a
+step whose rows stay in the cache, less its multiply-adds at the peak: softmax, transposes, products below the peak. Waiting for rows: what
+shuffled rows add to that. Softmax and statistics: the same members cut down to one feature. Else, or what concerns weights: what is left of
+the whole, below zero where a part alone was slower than in its place.
+{spent(rows, f['shapes'], peak)}
 ## Every contestant on one core
 {details(rows, f['shapes'], peak)}
 ## All cores, wall time
