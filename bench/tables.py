@@ -162,13 +162,16 @@ def details(rows, shapes, peak):
     return text
 
 
-def machine(rows, shape, one, apart):
-    """What the cores reach together where lastlayer's threads are out of the question."""
+def machine(rows, shape, one, apart, bar):
+    """What bounds threads: what the cores reach together where the threads of lastlayer are out of the question."""
     units = {row["who"]: row["gflops"] for row in select(rows, table="parts", shape=shape, method="peak")}
     if not apart or not units:
-        return "measured with nothing beside it"
-    return (f"bound by the cores: {apart[0]['who']}, which share nothing but the machine, reach {one['seconds'] / apart[0]['seconds']:.2f}x, "
-            f"and multiply-adds alone {units['all'] / units['one']:.2f}x")
+        return "bound by: not measured"
+    processes, alone = one["seconds"] / apart[0]["seconds"], units["all"] / units["one"]
+    culprit = ("the threads" if processes >= bar else "the memory and the third-level cache that cores share" if alone >= bar
+               else "cores that are no whole ones")
+    return (f"bound by {culprit}: {apart[0]['who']}, which have nothing but the machine in common, reach {processes:.2f}x, multiply-adds "
+            f"alone {alone:.2f}x")
 
 
 def cores(rows, count):
@@ -185,7 +188,7 @@ def cores(rows, count):
                         + ([f"{bar}x", verdict(scale, bar)] if bar else ["", ""])
                         + [f"{peer['who']} {times(peer['seconds'])}", f"{peer['seconds'] / ours['seconds']:.3g}x"])
             if bar and scale < bar:
-                missed.append(f"{TITLES[shape]}, {work}: {scale:.2f}x, aim {bar}x; " + machine(rows, shape, one, found[3:]))
+                missed.append(f"{TITLES[shape]}, {work}: {scale:.2f}x, aim {bar}x; " + machine(rows, shape, one, found[3:], bar))
     head = ["head", "work", "1 thread", f"{count} threads", "scaling", "target", "", "peer, all cores", "over the peer"]
     return table(head, body) + below(missed)
 
@@ -283,7 +286,8 @@ Allowed: {bounds}, of the norm of W, and of the NLL or of what was learnt (ln K 
 Parts of lastlayer's time on one core, measured alone by `bench/parts.c` in the turns of their cell, medians again. The rest of a step: a
 step whose rows stay in the cache, less its multiply-adds at the peak: softmax, transposes, products below the peak. Waiting for rows: what
 shuffled rows add to that. Softmax and statistics: the same members cut down to one feature. Else, or what concerns weights: what is left of
-the whole, below zero where a part alone was slower than in its place.
+the whole, with whatever others on the machine took at one moment and not at another; below zero where a part alone was slower than in its
+place.
 {spent(rows, f['shapes'], peak)}
 ## Every contestant on one core
 {details(rows, f['shapes'], peak)}
