@@ -7,12 +7,12 @@
 enum { CHUNK = 512 }; /* draws at a time */
 
 void lli_order_permute(int64_t *list, const lli_kernels *kernels, int64_t n, lli_stream stream, int64_t first) {
-    uint64_t draw[CHUNK];
+    uint64_t place[CHUNK];
     for (int64_t end = n, start; end > 1; end = start) {
         start = LLI_MAX(1, end - CHUNK);
-        kernels->draws(draw, stream, first + start, end - start);
+        kernels->below(place, stream, first + start, end - start, (uint64_t)start + 1, 1);
         for (int64_t i = end - 1; i >= start; i--) {
-            int64_t j = (int64_t)lli_rng_scale(draw[i - start], (uint64_t)i + 1), kept = list[i];
+            int64_t j = (int64_t)place[i - start], kept = list[i];
             list[i] = list[j];
             list[j] = kept;
         }
@@ -31,11 +31,10 @@ void lli_order_shuffle(int64_t *order, const lli_kernels *kernels, const int64_t
 
 void lli_order_resample(int64_t *list, const lli_kernels *kernels, int64_t N, uint64_t seed, int64_t member) {
     lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_RESAMPLE, member, 0);
-    uint64_t draw[CHUNK];
+    uint64_t row[CHUNK];
     for (int64_t first = 0; first < N; first += CHUNK) {
         int64_t count = LLI_MIN(CHUNK, N - first);
-        kernels->draws(draw, stream, first, count);
-        for (int64_t i = 0; i < count; i++)
-            list[first + i] = (int64_t)lli_rng_scale(draw[i], (uint64_t)N);
+        kernels->below(row, stream, first, count, (uint64_t)N, 0);
+        memcpy(list + first, row, (size_t)count * sizeof *row);
     }
 }

@@ -95,8 +95,8 @@ typedef struct lli_kernels {
     /* gradient[k,j] += sum_i g[i,k] z[i,j]: the sum over the block in f32, in row order, then added in f64. */
     void (*gradient)(double *gradient, /* [K,ld] */ const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
 
-    /* Draws number first .. first+count-1 of the stream, 64 bits each, two to a block: those of lli_rng_below. */
-    void (*draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count);
+    /* Draws number first .. first+count-1 of the stream, 64 bits each, two to a block, the i-th as lli_rng_below has it for n + i grow. */
+    void (*below)(uint64_t *out, lli_stream stream, int64_t first, int64_t count, uint64_t n, uint64_t grow);
 
     /* Standard normals number first .. first+count-1 of the stream (Box-Muller on the four lanes of a block). */
     void (*normals)(float *out, lli_stream stream, int64_t first, int64_t count);

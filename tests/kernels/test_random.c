@@ -156,19 +156,24 @@ static void masks_keep_at_the_rate(void **state) {
     free(z);
 }
 
-/* Every level gives the draws of base/rng.h, from any place on, and nothing beyond the last. */
+/* Every level gives the draws of base/rng.h, from any place on, and nothing beyond the last; bounds on both sides of 2^32. */
 static void draws_are_those_of_the_stream(void **state) {
     (void)state;
+    static const uint64_t bounds[][2] = {{1, 0}, {2, 1}, {60000, 0}, {UINT32_MAX - 3, 0}, {UINT32_MAX - 9, 1}, {(uint64_t)1 << 62, 5}};
     lli_stream stream = lli_rng_stream(0x123456789abcdef, LLI_PURPOSE_TEST, 7, 9);
     FOR_LEVELS(kernels, 0)
     for (int64_t first = 0; first < 5; first++)
-        FOR_SIZES(count) {
-            uint64_t *found = array_new(count, sizeof *found);
-            kernels->draws(found, stream, first + ((int64_t)1 << 33), count);
-            for (int64_t i = 0; i < count; i++)
-                assert_true(found[i] == lli_rng_draw(stream, (uint64_t)(first + ((int64_t)1 << 33) + i)));
-            free(found);
-        }
+        for (size_t b = 0; b < LLI_COUNT(bounds); b++)
+            FOR_SIZES(count) {
+                uint64_t *found = array_new(count, sizeof *found);
+                kernels->below(found, stream, first + ((int64_t)1 << 33), count, bounds[b][0], bounds[b][1]);
+                for (int64_t i = 0; i < count; i++) {
+                    uint64_t place = (uint64_t)(first + ((int64_t)1 << 33) + i), n = bounds[b][0] + (uint64_t)i * bounds[b][1];
+                    assert_true(found[i] == lli_rng_below(stream, place, n));
+                    assert_true(found[i] < n);
+                }
+                free(found);
+            }
 }
 
 int main(void) {

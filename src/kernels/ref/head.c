@@ -74,9 +74,9 @@ static double residual(float *logits, const int32_t *labels, int64_t n, int64_t 
     return nll;
 }
 
-static void draws(uint64_t *out, lli_stream stream, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < count; i++)
-        out[i] = lli_rng_draw(stream, (uint64_t)(first + i));
+static void below(uint64_t *out, lli_stream stream, int64_t first, int64_t count, uint64_t n, uint64_t grow) {
+    for (int64_t i = 0; i < count; i++, n += grow)
+        out[i] = lli_rng_below(stream, (uint64_t)(first + i), n);
 }
 
 static float normal(lli_stream stream, int64_t index) {
@@ -140,7 +140,7 @@ const lli_kernels lli_kernels_ref = {
     .residual = residual,
     .update = update,
     .gradient = gradient,
-    .draws = draws,
+    .below = below,
     .normals = normals,
     .panels = lli_ref_panels,
     .predict = lli_ref_predict,

@@ -22,7 +22,7 @@ void LEVEL(update)(float *theta, const float *g, const float *z, const lli_updat
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
 void LEVEL(gemm_pack)(float *packed, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end);
 void LEVEL(gemm)(const lli_gemm *product, float *work);
-void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count);
+void LEVEL(below)(uint64_t *out, lli_stream stream, int64_t first, int64_t count, uint64_t n, uint64_t grow);
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
 void LEVEL(predict)(lli_tally *t, const lli_members *m);

@@ -26,7 +26,7 @@ INLINE void draws_of(uint64_t *out, philox p) {
     memcpy(out + H, &high, sizeof high);
 }
 
-void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count) {
+static void draws(uint64_t *out, lli_stream stream, int64_t first, int64_t count) {
     philox_stream s = philox_start(stream);
     for (int64_t i = 0, skip = first % 2, take; i < count; i += take, skip = 0) {
         uint64_t some[4 * H];
@@ -39,6 +39,27 @@ void LEVEL(draws)(uint64_t *out, lli_stream stream, int64_t first, int64_t count
         if (to == some)
             memcpy(out + i, some + skip, (size_t)take * sizeof *out);
     }
+}
+
+/* The top 64 bits of x n, for n below 2^32, from the halves of x: the vector units have no wider product. */
+INLINE vq scaled(vq x, vq n) {
+    return (multiply_low(x >> 32, n) + (multiply_low(x, n) >> 32)) >> 32;
+}
+
+void LEVEL(below)(uint64_t *out, lli_stream stream, int64_t first, int64_t count, uint64_t n, uint64_t grow) {
+    draws(out, stream, first, count);
+    int64_t i = 0;
+    if (n + (uint64_t)count * grow <= UINT32_MAX) {
+        vq each = n + LANES_D(vq) * grow;
+        for (; i + H <= count; i += H, each += H * grow) {
+            vq x;
+            memcpy(&x, out + i, sizeof x);
+            x = scaled(x, each);
+            memcpy(out + i, &x, sizeof x);
+        }
+    }
+    for (; i < count; i++)
+        out[i] = lli_rng_scale(out[i], n + (uint64_t)i * grow);
 }
 
 /* The normals of `vectors` vectors of blocks, in order; there is room for a multiple of four vectors. In short loops: Philox and both
