@@ -10,6 +10,8 @@
  *   rows; `extra`, what noise or masks add to the former; `order`, the shuffle and, of a member of M epochs, the share of its resample;
  *   `copy`, the share of the padded copy of the features in a call of E epochs.
  *   Prediction, per member and point: `statistics`, the same members cut down to one feature.
+ *   Both: `walk`, seconds of a load from 4 MB that were walked through just before, each address read from the one before. It says
+ *   whether others push data out of a cache that they share.
  *   Multiply-add units, GF/s in wall time: `one`, of one thread, and `all`, of T at the same time. */
 #include <pthread.h>
 
@@ -39,6 +41,66 @@ static void *block(ll_context *ctx, int64_t count, size_t size) {
 
 static double now(void) {
     return seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* ---- the machine --------------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+enum { ROUNDS = 2000, THREADS_MAX = 64 }; /* long enough that every thread has found its core */
+
+static void *rounds(void *arg) {
+    volatile float *kept = arg;
+    for (int i = 0; i < ROUNDS; i++)
+        *kept = multiply_add(0.5f + *kept * 1e-3f);
+    return NULL;
+}
+
+/* GF/s of T threads. */
+static double units(int64_t threads) {
+    pthread_t thread[THREADS_MAX];
+    float kept[THREADS_MAX][16] = {{0}};
+    double start = seconds(CLOCK_MONOTONIC);
+    for (int64_t i = 1; i < threads; i++)
+        if (pthread_create(&thread[i], NULL, rounds, kept[i]) != 0)
+            fail("threads", "cannot start one");
+    rounds(kept[0]);
+    for (int64_t i = 1; i < threads; i++)
+        pthread_join(thread[i], NULL);
+    return (double)threads * ROUNDS * 10000.0 * 10 * 16 * 1e-9 / (seconds(CLOCK_MONOTONIC) - start);
+}
+#else
+enum { THREADS_MAX = 64 };
+
+static double units(int64_t threads) {
+    (void)threads;
+    fail("the peak", "is not known of this processor");
+    return 0;
+}
+#endif
+
+enum { LINES = 4 << 20 >> 6, STRIDE = 64 / sizeof(int32_t) };
+
+/* Every line says which one comes next: a random order of all of them. */
+static int32_t *maze(ll_context *ctx) {
+    int32_t *next = block(ctx, LINES * STRIDE, sizeof *next);
+    int64_t *order = block(ctx, LINES, sizeof *order);
+    lli_order_shuffle(order, lli_kernels_get(), NULL, LINES, 1, 0, 0);
+    for (int64_t i = 0; i < LINES; i++)
+        next[order[i] * STRIDE] = (int32_t)(order[(i + 1) % LINES] * STRIDE);
+    lli_memory_free(order);
+    return next;
+}
+
+static double walk(const int32_t *next) {
+    int32_t at = 0;
+    double start = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        start = now();
+        for (int64_t i = 0; i < LINES; i++)
+            at = next[at];
+    }
+    double took = now() - start;
+    return at == 0 ? took / LINES : NAN; /* back at the start: the walk is no work that could be left out */
 }
 
 /* ---- training ------------------------------------------------------------------------------------------------------------ */
@@ -109,6 +171,7 @@ static void train(ll_context *ctx, const char *method) {
     t.work = block(ctx, t.model.ops->work_floats(&t.model, t.B, 1), sizeof *t.work);
     t.order = block(ctx, t.rows.N, sizeof *t.order);
     t.labels = block(ctx, t.B, sizeof *t.labels);
+    const int32_t *next = maze(ctx);
     if (strcmp(method, "bootstrap") == 0)
         t.list = block(ctx, t.rows.N, sizeof *t.list);
     while (asked()) {
@@ -122,8 +185,8 @@ static void train(ll_context *ctx, const char *method) {
         order += shuffle(&t);
         double still = steps(&t, false, 0, 0), moving = steps(&t, true, 0, 0);
         double extra = noise > 0 || drop16 ? steps(&t, false, noise, drop16) - still : 0;
-        printf("{\"still\": %.9g, \"moving\": %.9g, \"extra\": %.9g, \"order\": %.9g, \"copy\": %.9g}\n", still, moving, extra, order,
-               copied);
+        printf("{\"still\": %.9g, \"moving\": %.9g, \"extra\": %.9g, \"order\": %.9g, \"copy\": %.9g, \"walk\": %.9g}\n", still, moving,
+               extra, order, copied, walk(next));
         fflush(stdout);
     }
 }
@@ -158,6 +221,7 @@ static void predict(ll_context *ctx) {
     out.probs = block(ctx, n * K, sizeof(float));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         out.confidence[c] = block(ctx, n, sizeof(double));
+    const int32_t *next = maze(ctx);
     ll_predictor *p;
     check(ctx, ll_predictor_new(&p, ctx, e));
     while (asked()) {
@@ -168,50 +232,20 @@ static void predict(ll_context *ctx) {
             runs++;
             took = now() - start;
         } while (took < SLICE);
-        printf("{\"statistics\": %.9g}\n", took / (double)(runs * n * e->plan.S));
+        printf("{\"statistics\": %.9g, \"walk\": %.9g}\n", took / (double)(runs * n * e->plan.S), walk(next));
         fflush(stdout);
     }
-}
-
-/* ---- the multiply-add units ---------------------------------------------------------------------------------------------- */
-
-#if defined(__x86_64__)
-enum { ROUNDS = 1000, THREADS_MAX = 64 };
-
-static void *rounds(void *arg) {
-    volatile float *kept = arg;
-    for (int i = 0; i < ROUNDS; i++)
-        *kept = multiply_add(0.5f + *kept * 1e-3f);
-    return NULL;
-}
-
-static double peak_of(int64_t threads) {
-    pthread_t thread[THREADS_MAX];
-    float kept[THREADS_MAX][16] = {{0}};
-    double start = seconds(CLOCK_MONOTONIC);
-    for (int64_t i = 0; i < threads; i++)
-        if (pthread_create(&thread[i], NULL, rounds, kept[i]) != 0)
-            fail("threads", "cannot start one");
-    for (int64_t i = 0; i < threads; i++)
-        pthread_join(thread[i], NULL);
-    return (double)threads * ROUNDS * 10000.0 * 10 * 16 * 1e-9 / (seconds(CLOCK_MONOTONIC) - start);
 }
 
 static void peaks(int64_t threads) {
     if (threads < 1 || threads > THREADS_MAX)
         fail("threads", "are too many");
     while (asked()) {
-        double one = peak_of(1);
-        printf("{\"one\": %.9g, \"all\": %.9g}\n", one, peak_of(threads));
+        double one = units(1);
+        printf("{\"one\": %.9g, \"all\": %.9g}\n", one, units(threads));
         fflush(stdout);
     }
 }
-#else
-static void peaks(int64_t threads) {
-    (void)threads;
-    fail("peak", "is not known of this processor");
-}
-#endif
 
 int main(int argc, char **argv) {
     (void)argc;

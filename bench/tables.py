@@ -67,10 +67,24 @@ def label(method, p):
     return f"{method}, p = {p:g}" if p else method
 
 
+def measured(rows, ours):
+    return select(rows, table="parts", shape=ours["shape"], method=ours["method"], p=ours["p"])
+
+
+def meanwhile(rows, ours):
+    """What others on the machine took while a cell was measured."""
+    found = {row["who"]: row["seconds"] for row in measured(rows, ours)}
+    if not found:
+        return {}
+    same = "still" if "still" in found else "statistics"
+    fastest = min(row["least"] for row in select(rows, table="parts", shape=ours["shape"], who=same))
+    return {"slowed": f"{found[same] / fastest:.2f}x", "a load from 4 MB": times(found["walk"])}
+
+
 def parts(rows, shapes, peak, ours):
     """{what: seconds} of lastlayer's time on a cell. Parts were measured alone, in turns with the whole; the last is what they leave."""
     s, shape, method, p = shapes[ours["shape"]], ours["shape"], ours["method"], ours["p"]
-    found = {row["who"]: row["seconds"] for row in select(rows, table="parts", shape=shape, method=method, p=p)}
+    found = {row["who"]: row["seconds"] for row in measured(rows, ours)}
     if not found:
         return {}
     if method.startswith("predict"):
@@ -115,7 +129,7 @@ def summary(rows, shapes, peak):
                  for reached, wanted, peer in ((ratio, target, peers[0]), (against, bar, other)) if wanted and peer and reached < wanted]
         if short:
             missed.append(f"{TITLES[shape]}, {label(method, p)}: {'; '.join(short)}; {times(ours['seconds'])} are bound by "
-                          + bound(parts(rows, shapes, peak, ours)))
+                          + bound(parts(rows, shapes, peak, ours)) + "".join(f"; {name} {how}" for name, how in meanwhile(rows, ours).items()))
     head = ["head", "method", "over torch", "target", "", "fastest over fastest", "over the strongest other peer", "target", ""]
     return table(head, text) + below(missed)
 
@@ -123,7 +137,8 @@ def summary(rows, shapes, peak):
 def spent(rows, shapes, peak):
     """Tables of the parts of every cell."""
     def column(name):
-        return name if predict else {"resample and shuffle": "shuffle", "noise": "noise or masks", "masks": "noise or masks"}.get(name, name)
+        short = {"resample and shuffle": "shuffle", "noise": "noise or masks", "masks": "noise or masks"}
+        return name if predict else short.get(name, name)
 
     text = ""
     for predict in (False, True):
@@ -133,9 +148,10 @@ def spent(rows, shapes, peak):
                 split = parts(rows, shapes, peak, ours)
                 total = ours["seconds"]
                 body.append({"head": TITLES[shape], "method": label(method, p), "time": times(total),
-                             **{column(name): f"{100 * seconds / total:.0f} %" for name, seconds in split.items()}})
+                             **{column(name): f"{100 * seconds / total:.0f} %" for name, seconds in split.items()},
+                             **meanwhile(rows, ours)})
                 names += [name for name in body[-1] if name not in names]
-        names.sort(key=lambda name: name == "else")
+        names.sort(key=lambda name: (name in ("slowed", "a load from 4 MB"), name == "else"))
         if body:
             text += "\n" + table(names, [[row.get(name, "") for name in names] for row in body])
     return text
@@ -286,8 +302,11 @@ Allowed: {bounds}, of the norm of W, and of the NLL or of what was learnt (ln K 
 Parts of lastlayer's time on one core, measured alone by `bench/parts.c` in the turns of their cell, medians again. The rest of a step: a
 step whose rows stay in the cache, less its multiply-adds at the peak: softmax, transposes, products below the peak. Waiting for rows: what
 shuffled rows add to that. Softmax and statistics: the same members cut down to one feature. Else, or what concerns weights: what is left of
-the whole, with whatever others on the machine took at one moment and not at another; below zero where a part alone was slower than in its
-place.
+the whole; below zero where a part alone was slower than in its place.
+
+The last columns say what others on the machine took in those turns. Slowed: the steps whose rows stay in the cache, or the statistics,
+against their fastest repeat of this run, though they are the same work in all cells of a head. A load from 4 MB: that were walked through
+just before, so that it would be the time of the third-level cache if that were ours alone.
 {spent(rows, f['shapes'], peak)}
 ## Every contestant on one core
 {details(rows, f['shapes'], peak)}
