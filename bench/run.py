@@ -260,11 +260,11 @@ class Bench:
         self.rows.append(row)
         return row
 
-    def keep_parts(self, data, method, p, parts):
+    def keep_parts(self, data, method, p, parts, table="parts"):
         for name, values in parts.found().items():
             value = float(np.median(values))
-            self.rows.append(dict(table="parts", shape=data.name, method=method, p=p, who=name,
-                                  **({"gflops": value} if method == "peak" else {"seconds": value, "least": min(values)})))
+            self.rows.append(dict(table=table, shape=data.name, method=method, p=p, who=name,
+                                  **({"gflops": value} if table == "peak" else {"seconds": value, "least": min(values)})))
 
     def compare(self, name, ours, theirs):
         """A fast wrong answer is no answer."""
@@ -304,16 +304,15 @@ class Bench:
                 began, data = time.time(), self.get(shape)
                 contestants = [Contestant("lastlayer, 1 thread", command("lastlayer", data, method, 0)),
                                Contestant("lastlayer", command("lastlayer", data, method, 0, CORES))]
-                copies, parts = f"{CORES} processes", None
+                copies = f"{CORES} processes"
                 if method == "bootstrap":
                     contestants.append(Contestant(f"torch, {copies}", command("torch", data, method, 0), CORES))
-                    contestants.append(Contestant(f"lastlayer, {copies}", command("lastlayer", data, method, 0), CORES))
-                    parts = Parts(method="peak", threads=CORES)
                 else:
                     contestants.append(Contestant("torch", command("torch", data, method, 0, CORES)))
+                contestants.append(Contestant(f"lastlayer, {copies}", command("lastlayer", data, method, 0), CORES))
+                parts = Parts(method="peak", threads=CORES)
                 take_turns(contestants, data, self.repeats, parts)
-                if parts:
-                    self.keep_parts(data, "peak", 0, parts)
+                self.keep_parts(data, method, 0, parts, "peak")
                 rows = [self.keep("all cores", data, method, 0, 1 if "1 thread" in c.name else CORES, c, "wall") for c in contestants]
                 self.compare(name, rows[1], rows[2])
                 say(name, rows, began)

@@ -178,16 +178,14 @@ def details(rows, shapes, peak):
     return text
 
 
-def machine(rows, shape, one, apart, bar):
+def machine(rows, one, apart, bar):
     """What bounds threads: what the cores reach together where the threads of lastlayer are out of the question."""
-    units = {row["who"]: row["gflops"] for row in select(rows, table="parts", shape=shape, method="peak")}
-    if not apart or not units:
-        return "bound by: not measured"
-    processes, alone = one["seconds"] / apart[0]["seconds"], units["all"] / units["one"]
-    culprit = ("the threads" if processes >= bar else "the memory and the third-level cache that cores share" if alone >= bar
-               else "cores that are no whole ones")
-    return (f"bound by {culprit}: {apart[0]['who']}, which have nothing but the machine in common, reach {processes:.2f}x, multiply-adds "
-            f"alone {alone:.2f}x")
+    units = {row["who"]: row["gflops"] for row in select(rows, table="peak", shape=one["shape"], method=one["method"])}
+    processes, alone = one["seconds"] / apart["seconds"], units["all"] / units["one"]
+    culprit = ("cores that are no whole ones" if alone < bar else "the memory and the third-level cache that cores share" if processes < bar
+               else "the threads, which wait for each other")
+    return (f"bound by {culprit}: {apart['who']}, which have nothing but the machine in common, reach {processes:.2f}x, multiply-adds alone "
+            f"{alone:.2f}x")
 
 
 def cores(rows, count):
@@ -197,14 +195,14 @@ def cores(rows, count):
             found = select(rows, table="all cores", shape=shape, method=method)
             if not found:
                 continue
-            one, ours, peer = found[:3]
+            one, ours, peer, apart = found
             work = {"sgd": "sgd, one chain", "bootstrap": "bootstrap, independent chains"}.get(method, method)
             scale, bar = one["seconds"] / ours["seconds"], SCALING.get(f"{shape}/{method}", SCALING.get(method)) if count == 2 else None
             body.append([TITLES[shape], work, times(one["seconds"]), times(ours["seconds"]), f"{scale:.2f}x"]
                         + ([f"{bar}x", verdict(scale, bar)] if bar else ["", ""])
                         + [f"{peer['who']} {times(peer['seconds'])}", f"{peer['seconds'] / ours['seconds']:.3g}x"])
             if bar and scale < bar:
-                missed.append(f"{TITLES[shape]}, {work}: {scale:.2f}x, aim {bar}x; " + machine(rows, shape, one, found[3:], bar))
+                missed.append(f"{TITLES[shape]}, {work}: {scale:.2f}x, aim {bar}x; " + machine(rows, one, apart, bar))
     head = ["head", "work", "1 thread", f"{count} threads", "scaling", "target", "", "peer, all cores", "over the peer"]
     return table(head, body) + below(missed)
 
