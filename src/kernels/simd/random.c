@@ -41,7 +41,7 @@ static void draws(uint64_t *out, lli_stream stream, int64_t first, int64_t count
     }
 }
 
-/* The top 64 bits of x n, for n below 2^32, from the halves of x: the vector units have no wider product. */
+/* x n / 2^64, rounded down, for n below 2^32, from the halves of x: the vector units have no wider product. */
 INLINE vq scaled(vq x, vq n) {
     return (multiply_low(x >> 32, n) + (multiply_low(x, n) >> 32)) >> 32;
 }
