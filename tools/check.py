@@ -95,7 +95,7 @@ if len(sys.argv) == 3 and sys.argv[1] == "--fuzz":
 else:
     configure("build")
     suite("unit and command tests", "build")
-    configure("build-asan", "-Db_sanitize=address,undefined", *QUICK, "-Db_lundef=false", "-Donednn=auto")
+    configure("build-asan", "-Db_sanitize=address,undefined", *QUICK, "-Db_lundef=false")
     suite("the same under ASan and UBSan", "build-asan", "--no-suite", "slow", "--no-suite", "browser")
     configure("build-tsan", "-Db_sanitize=thread", *QUICK, "-Db_lundef=false")
     suite("threads under TSan", "build-tsan", "--suite", "threads")

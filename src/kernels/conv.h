@@ -54,26 +54,17 @@ static inline int64_t lli_conv_scratch(const lli_conv_shape *s, int64_t n) {
 }
 
 typedef struct lli_conv_kernels {
-    const char *name;
-    bool whole; /* forward wants all panels at once, and bits may depend on how images and channels are dealt out */
     /* The images and panels given of y [.,H,W,out]; bias [out] or NULL; relu: max(0, .) is stored, NaN stays NaN. zeros [in] are zero.
-     * Panel q lies at weights + (q - panels.first) * 9 * in * 16. Here and below, false: the library that does the work failed, for want of
-     * memory. */
-    bool (*forward)(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
+     * Panel q lies at weights + (q - panels.first) * 9 * in * 16. */
+    void (*forward)(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
                     const lli_conv_shape *s, lli_range images, lli_range panels);
     /* Weights of the convolution that takes dy to dx: taps turned round, in and out exchanged. The panels given, of `in`, from flipped
      * on. */
     void (*flip)(float *flipped, const float *weights, const lli_conv_shape *s, lli_range panels);
     /* dw [panels of out][9][channels.end - channels.first][16] = gradient of the weights of the channels given, over n images; db [out]
      * that of the bias, or NULL. scratch has lli_conv_scratch floats. */
-    bool (*weights)(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
+    void (*weights)(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
                     lli_range channels);
 } lli_conv_kernels;
-
-/* oneDNN, where it was built in; `direct` is the one of kernels.h. */
-extern const lli_conv_kernels lli_conv_onednn;
-
-/* What LASTLAYER_CONV asks for: direct (also without it) or onednn. */
-ll_status lli_conv_require(ll_context *ctx, const lli_conv_kernels **out) LL_CHECK_RESULT;
 
 #endif

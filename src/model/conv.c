@@ -10,14 +10,14 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "kernels/require.h"
 #include "model/layers.h"
 
 enum {
     PANEL = LLI_CONV_PANEL,
     TAPS = LLI_CONV_TAPS,
     PIXELS = 4096, /* of a task, about */
-    LARGE = 256,   /* pixels of a map that is dealt out by images alone */
-    IMAGES = 32    /* at most, where small maps are too */
+    LARGE = 256    /* pixels of a map that is dealt out by images alone */
 };
 
 typedef struct job {
@@ -33,13 +33,12 @@ static lli_conv_shape shape_of(const lli_layer *layer) {
     return (lli_conv_shape){layer->in.H, layer->in.W, layer->in.C, layer->units};
 }
 
-static int64_t part_panels(const lli_conv_kernels *k, const lli_conv_shape *s) {
-    return k->whole || s->H * s->W >= LARGE ? lli_conv_panels(s->out) : 1;
+static int64_t part_panels(const lli_conv_shape *s) {
+    return s->H * s->W >= LARGE ? lli_conv_panels(s->out) : 1;
 }
 
-static int64_t part_images(const lli_conv_kernels *k, const lli_conv_shape *s) {
-    int64_t images = LLI_MAX(1, PIXELS / (s->H * s->W));
-    return k->whole ? LLI_MIN(images, IMAGES) : images;
+static int64_t part_images(const lli_conv_shape *s) {
+    return LLI_MAX(1, PIXELS / (s->H * s->W));
 }
 
 static int64_t part_channels(const lli_conv_shape *s) {
@@ -47,7 +46,9 @@ static int64_t part_channels(const lli_conv_shape *s) {
 }
 
 static ll_status plan(ll_context *ctx, lli_layer *layer) {
-    LLI_TRY(lli_conv_require(ctx, &layer->conv));
+    const lli_kernels *kernels;
+    LLI_TRY(lli_kernels_require(ctx, &kernels));
+    layer->conv = kernels->conv;
     lli_conv_shape s = shape_of(layer);
     layer->out = (lli_extent){s.H, s.W, s.out};
     layer->parts = 2;
@@ -90,18 +91,14 @@ static void start(const lli_layer *layer, float *theta, lli_stream stream) {
 
 static int64_t scratch_floats(const lli_layer *layer, int64_t n) {
     lli_conv_shape s = shape_of(layer), back = {s.H, s.W, s.out, s.in};
-    int64_t zeros = LLI_MAX(s.in, s.out), flipped = part_panels(layer->conv, &back) * TAPS * s.out * PANEL;
+    int64_t zeros = LLI_MAX(s.in, s.out), flipped = part_panels(&back) * TAPS * s.out * PANEL;
     int64_t gradient = lli_conv_panels(s.out) * TAPS * part_channels(&s) * PANEL + lli_conv_scratch(&s, n) + s.out;
     return LLI_MAX(zeros + flipped, gradient);
 }
 
-static ll_status check(ll_context *ctx, bool done) {
-    return done ? LL_OK
-                : lli_fail(ctx, LL_ERR_MEMORY, "the library of convolutions failed, most likely for want of memory; take a smaller batch");
-}
-
 /* Some images and panels, forward or backward. */
 static ll_status convolve_task(ll_context *ctx, void *arg, int64_t task, int worker) {
+    (void)ctx;
     const job *j = arg;
     const lli_conv_kernels *k = j->layer->conv;
     float *zeros = lli_layer_scratch(j->run, worker), *flipped = zeros + j->s.in;
@@ -113,14 +110,15 @@ static ll_status convolve_task(ll_context *ctx, void *arg, int64_t task, int wor
     if (j->dy) {
         lli_conv_shape s = shape_of(j->layer);
         k->flip(flipped, weights, &s, panels);
-        return check(ctx, k->forward(j->out, j->dy, flipped, NULL, false, zeros, &j->s, images, panels));
-    }
-    return check(ctx, k->forward(j->out, j->x, weights + q * TAPS * j->s.in * PANEL, bias, j->layer->fused, zeros, &j->s, images, panels));
+        k->forward(j->out, j->dy, flipped, NULL, false, zeros, &j->s, images, panels);
+    } else
+        k->forward(j->out, j->x, weights + q * TAPS * j->s.in * PANEL, bias, j->layer->fused, zeros, &j->s, images, panels);
+    return LL_OK;
 }
 
 static ll_status convolve(job *j) {
-    j->images = part_images(j->layer->conv, &j->s);
-    j->panels = part_panels(j->layer->conv, &j->s);
+    j->images = part_images(&j->s);
+    j->panels = part_panels(&j->s);
     int64_t groups = (lli_conv_panels(j->s.out) + j->panels - 1) / j->panels, blocks = (j->run->n + j->images - 1) / j->images;
     return lli_pool_run(j->run->ctx, convolve_task, j, groups * blocks);
 }
@@ -133,13 +131,14 @@ static ll_status forward(const lli_run *run, const lli_layer *layer, float *y, c
 
 /* The gradient of the weights of some input channels; the first task has the bias. */
 static ll_status weights_task(ll_context *ctx, void *arg, int64_t task, int worker) {
+    (void)ctx;
     const job *j = arg;
     int64_t most = part_channels(&j->s), panels = lli_conv_panels(j->s.out);
     lli_range channels = {task * most, LLI_MIN((task + 1) * most, j->s.in)};
     int64_t range = channels.end - channels.first;
     float *scratch = lli_layer_scratch(j->run, worker), *dw = scratch + lli_conv_scratch(&j->s, j->run->n),
           *db = dw + panels * TAPS * most * PANEL;
-    LLI_TRY(check(ctx, j->layer->conv->weights(dw, task == 0 ? db : NULL, scratch, j->x, j->dy, &j->s, j->run->n, channels)));
+    j->layer->conv->weights(dw, task == 0 ? db : NULL, scratch, j->x, j->dy, &j->s, j->run->n, channels);
     for (int64_t p = 0; p < panels * TAPS; p++)
         lli_layer_apply(j->run, j->layer, 0, (p * j->s.in + channels.first) * PANEL, range * PANEL, dw + p * range * PANEL);
     if (task == 0)

@@ -9,7 +9,6 @@
 #include "data/augment.h"
 #include "data/holdout.h"
 #include "data/select.h"
-#include "kernels/conv.h"
 #include "pipeline/slots.h"
 #include "pipeline/network.h"
 #include "train/training.h"
@@ -109,9 +108,6 @@ static ll_status record_all(ll_context *ctx, run *r, const ll_dataset *data) {
     LLI_TRY(lli_network_record(ctx, n));
     LLI_TRY(record_options(ctx, p, &r->recipe.options));
     LLI_TRY(lli_provenance_add(ctx, p, "isa", ll_isa()));
-    const lli_conv_kernels *conv;
-    LLI_TRY(lli_conv_require(ctx, &conv));
-    LLI_TRY(lli_provenance_add(ctx, p, "conv", conv->name));
     LLI_TRY(lli_provenance_add(ctx, p, "features_sha256", data->features_hash));
     return lli_provenance_add(ctx, p, "labels_sha256", data->labels_hash);
 }

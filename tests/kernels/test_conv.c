@@ -45,38 +45,26 @@ static void problem_fill(problem *p, bool integers) {
             fill_reals(all[i], count[i], 1, i);
 }
 
-/* The back ends there are: that of every level from `from` on, and oneDNN where it is built in. */
-static int backends(const lli_conv_kernels *out[4], size_t from) {
-    int count = 0;
-    FOR_LEVELS(kernels, from)
-        out[count++] = kernels->conv;
-#if defined(LLI_WITH_ONEDNN)
-    out[count++] = &lli_conv_onednn;
-#endif
-    return count;
-}
-
 /* Everything, with the images, panels and channels in pieces of the sizes given. */
 static void run(problem *p, const lli_conv_kernels *k, int64_t images, int64_t panels, int64_t channels, bool relu) {
     const lli_conv_shape *s = &p->s;
     for (int64_t i = 0; i < p->n; i += images)
         for (int64_t q = 0; q < lli_conv_panels(s->out); q += panels)
-            assert_true(k->forward(p->y, p->x, p->w + q * LLI_CONV_TAPS * s->in * LLI_CONV_PANEL, p->b, relu, p->zeros, s,
-                                   (lli_range){i, LLI_MIN(i + images, p->n)},
-                                   (lli_range){q, LLI_MIN(q + panels, lli_conv_panels(s->out))}));
+            k->forward(p->y, p->x, p->w + q * LLI_CONV_TAPS * s->in * LLI_CONV_PANEL, p->b, relu, p->zeros, s,
+                       (lli_range){i, LLI_MIN(i + images, p->n)},
+                       (lli_range){q, LLI_MIN(q + panels, lli_conv_panels(s->out))});
     for (int64_t q = 0; q < lli_conv_panels(s->in); q += panels) {
         lli_range part = {q, LLI_MIN(q + panels, lli_conv_panels(s->in))};
         float *flipped = p->flipped + q * LLI_CONV_TAPS * s->out * LLI_CONV_PANEL;
         k->flip(flipped, p->w, s, part);
         for (int64_t i = 0; i < p->n; i += images)
-            assert_true(
-                k->forward(p->dx, p->dy, flipped, NULL, false, p->zeros, &p->back, (lli_range){i, LLI_MIN(i + images, p->n)}, part));
+            k->forward(p->dx, p->dy, flipped, NULL, false, p->zeros, &p->back, (lli_range){i, LLI_MIN(i + images, p->n)}, part);
     }
     float *scratch = floats(lli_conv_scratch(s, p->n));
     for (int64_t i = 0; i < s->in; i += channels) {
         lli_conv_shape part = {s->H, s->W, LLI_MIN(channels, s->in - i), s->out};
         float *dw = floats(lli_conv_weights(&part));
-        assert_true(k->weights(dw, i == 0 ? p->db : NULL, scratch, p->x, p->dy, s, p->n, (lli_range){i, i + part.in}));
+        k->weights(dw, i == 0 ? p->db : NULL, scratch, p->x, p->dy, s, p->n, (lli_range){i, i + part.in});
         for (int64_t o = 0; o < s->out; o++)
             for (int64_t c = 0; c < part.in; c++)
                 for (int64_t t = 0; t < LLI_CONV_TAPS; t++)
@@ -102,15 +90,14 @@ static const lli_conv_shape shapes[] = {{1, 1, 1, 1},   {1, 5, 3, 8},    {3, 2, 
 
 static void test_integers(void **state) {
     (void)state;
-    const lli_conv_kernels *all[4];
-    for (int b = 0, count = backends(all, 1); b < count; b++)
+    FOR_LEVELS(kernels, 1)
         for (size_t i = 0; i < LLI_COUNT(shapes); i++)
             for (int64_t n = 1; n <= 13; n += 4) {
                 problem plain = problem_new(shapes[i], n), p = problem_new(shapes[i], n);
                 problem_fill(&plain, true);
                 problem_fill(&p, true);
                 run(&plain, lli_kernels_level("ref")->conv, n, 100, 1000, i % 2);
-                run(&p, all[b], n, 100, 1000, i % 2);
+                run(&p, kernels->conv, n, 100, 1000, i % 2);
                 assert_same(&plain, &p);
                 problem_free(&plain);
                 problem_free(&p);
@@ -169,11 +156,10 @@ static void assert_slope(const problem *p, float *x, float slope) {
 static void test_gradients(void **state) {
     (void)state;
     static const lli_conv_shape small[] = {{2, 2, 3, 8}, {4, 5, 8, 3}, {9, 10, 2, 2}};
-    const lli_conv_kernels *all[4];
-    for (int b = 0, count = backends(all, 0); b < count; b++) for (size_t c = 0; c < LLI_COUNT(small); c++) {
+    FOR_LEVELS(kernels, 0) for (size_t c = 0; c < LLI_COUNT(small); c++) {
         problem p = problem_new(small[c], 3);
         problem_fill(&p, false);
-        run(&p, all[b], 2, 100, 2, false);
+        run(&p, kernels->conv, 2, 100, 2, false);
         for (int64_t i = 0; i < 3 * p.s.H * p.s.W * p.s.in; i += 5)
             assert_slope(&p, p.x + i, p.dx[i]);
         for (int64_t o = 0; o < p.s.out; o++)
@@ -186,28 +172,7 @@ static void test_gradients(void **state) {
     }
 }
 
-static void test_names(void **state) {
-    (void)state;
-    ll_context *ctx = check_context(1);
-    const lli_conv_kernels *k;
-    setenv("LASTLAYER_CONV", "none", 1);
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "LASTLAYER_CONV", lli_conv_require(ctx, &k));
-    setenv("LASTLAYER_CONV", "direct", 1);
-    CHECK_OK(ctx, lli_conv_require(ctx, &k));
-    assert_string_equal(k->name, "direct");
-    setenv("LASTLAYER_CONV", "onednn", 1);
-#if defined(LLI_WITH_ONEDNN)
-    CHECK_OK(ctx, lli_conv_require(ctx, &k));
-    assert_string_equal(k->name, "onednn");
-#else
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "no onednn", lli_conv_require(ctx, &k));
-#endif
-    unsetenv("LASTLAYER_CONV");
-    ll_context_free(ctx);
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_pieces), cmocka_unit_test(test_gradients),
-                                       cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_pieces), cmocka_unit_test(test_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

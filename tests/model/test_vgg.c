@@ -5,10 +5,6 @@
 #include "summary.h"
 #include "trial.h"
 
-#if defined(LLI_WITH_ONEDNN)
-#include <omp.h>
-#endif
-
 #define NARROW "vgg16:width=0.125"
 
 enum { SIDE = 32, STREAM = 200 };
@@ -286,23 +282,6 @@ static void shapes_of_vgg(void **state) {
     ll_context_free(ctx);
 }
 
-#if defined(LLI_WITH_ONEDNN)
-static int with_onednn(void **state) {
-    (void)state;
-    return setenv("LASTLAYER_CONV", "onednn", 1);
-}
-
-/* What OpenMP would use on this thread is the host's affair, and stays so. */
-static void openmp_is_left_alone(void **state) {
-    (void)state;
-    trial t = trial_new(NARROW, SIDE, SIDE, 3, 10, 8, 2);
-    omp_set_num_threads(7);
-    trial_gradient(&t);
-    assert_int_equal(omp_get_max_threads(), 7);
-    trial_free(&t);
-}
-#endif
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_equals_pytorch),
@@ -313,13 +292,6 @@ int main(void) {
         cmocka_unit_test(rows_do_not_depend_on_their_block),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(shapes_of_vgg),
-#if defined(LLI_WITH_ONEDNN)
-        cmocka_unit_test_setup(training_equals_pytorch, with_onednn),
-        cmocka_unit_test_setup(inference_equals_pytorch, with_onednn),
-        cmocka_unit_test_setup(gradients_match_differences, with_onednn),
-        cmocka_unit_test_setup(same_bits_on_any_number_of_threads, with_onednn),
-        cmocka_unit_test_setup(openmp_is_left_alone, with_onednn),
-#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

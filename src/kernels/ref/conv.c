@@ -14,7 +14,7 @@ static const float *pixel(const float *x, const lli_conv_shape *s, int64_t n, in
     return v < 0 || v >= s->H || u < 0 || u >= s->W ? NULL : x + ((n * s->H + v) * s->W + u) * s->in;
 }
 
-static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
+static void forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
                     const lli_conv_shape *s, lli_range images, lli_range panels) {
     (void)zeros;
     weights -= lli_conv_place(s, panels.first * LLI_CONV_PANEL, 0, 0);
@@ -29,7 +29,6 @@ static bool forward(float *y, const float *x, const float *weights, const float 
                 }
                 y[(n * s->H * s->W + p) * s->out + o] = relu && sum < 0 ? 0 : sum;
             }
-    return true;
 }
 
 static void flip(float *flipped, const float *weights, const lli_conv_shape *s, lli_range panels) {
@@ -40,7 +39,7 @@ static void flip(float *flipped, const float *weights, const lli_conv_shape *s, 
                     *flipped++ = i < s->in ? weights[lli_conv_place(s, o, i, LLI_CONV_TAPS - 1 - tap)] : 0;
 }
 
-static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
+static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
                     lli_range channels) {
     (void)scratch;
     const lli_conv_shape part = {s->H, s->W, channels.end - channels.first, s->out};
@@ -62,10 +61,9 @@ static bool weights(float *dw, float *db, float *scratch, const float *x, const 
                 dw[lli_conv_place(&part, o, i - channels.first, tap)] = sum;
             }
     }
-    return true;
 }
 
-const lli_conv_kernels lli_ref_conv = {.name = "direct", .forward = forward, .flip = flip, .weights = weights};
+const lli_conv_kernels lli_ref_conv = {.forward = forward, .flip = flip, .weights = weights};
 
 static void back_sums(double *sums, const float *dy, const float *x, int64_t rows, int64_t C) {
     memset(sums, 0, (size_t)(2 * C) * sizeof *sums);

@@ -151,7 +151,7 @@ static void forward_pixel(const job *j, float *y, const float *x, const lli_conv
     }
 }
 
-static bool forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
+static void forward(float *y, const float *x, const float *weights, const float *bias, bool relu, const float *zeros,
                     const lli_conv_shape *s, lli_range images, lli_range panels) {
     const bool wide = s->W > SMALL;
     int64_t step = s->H * s->W, group = wide ? 1 : 4 * TILE, rows = wide ? LLI_MAX(1, 4096 / (s->W * s->in)) : s->H,
@@ -178,7 +178,6 @@ static bool forward(float *y, const float *x, const float *weights, const float 
                         for (int64_t u = 0; u < s->W; u++)
                             forward_pixel(&j, to, from, s, v, u, LLI_MIN(group, images.end - n));
             }
-    return true;
 }
 
 /* [16 channels][16 outputs] -> [16 outputs][16 channels], both 16 apart; the first `outputs` of them. Channels from `channels` on become
@@ -311,7 +310,7 @@ static void weights_tile(float *dw, const chunk *c, const float *dy, const lli_c
     }
 }
 
-static bool weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
+static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
                     lli_range channels) {
     int64_t step = s->H * s->W, panels = lli_conv_panels(s->out), range = channels.end - channels.first,
             most = LLI_MIN(n, lli_conv_chunk(s));
@@ -333,7 +332,6 @@ static bool weights(float *dw, float *db, float *scratch, const float *x, const 
     if (db)
         for (int64_t o = 0; o < s->out; o++)
             db[o] = (float)c.db[o];
-    return true;
 }
 
-const lli_conv_kernels LEVEL(conv) = {.name = "direct", .forward = forward, .flip = flip, .weights = weights};
+const lli_conv_kernels LEVEL(conv) = {.forward = forward, .flip = flip, .weights = weights};
