@@ -134,9 +134,7 @@ static void detect_by(work *w, ll_confidence c) {
 
 static ll_status measure_confidences(work *w) {
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-        bool exists, exists_out;
-        LLI_TRY(lli_outcome_check_confidence(&exists, w->ctx, w->points, c, ""));
-        if (!exists)
+        if (!lli_outcome_has(w->points, c))
             continue;
         LLI_TRY(select_by(w, c));
         if (c == LL_CONFIDENCE_SR)
@@ -144,10 +142,7 @@ static ll_status measure_confidences(work *w) {
         bool shown = c <= LL_CONFIDENCE_HQ || (c == LL_CONFIDENCE_MAXMIN && w->out->rules.compat[0] == 'b');
         if (shown)
             w->out->min_aurc = fmin(w->out->min_aurc, w->out->selective[c].aurc); /* fmin passes over NaN */
-        if (!w->out_points)
-            continue;
-        LLI_TRY(lli_outcome_check_confidence(&exists_out, w->ctx, w->out_points, c, " of the out-of-distribution points"));
-        if (exists_out)
+        if (w->out_points && lli_outcome_has(w->out_points, c))
             detect_by(w, c);
     }
     return LL_OK;
@@ -168,21 +163,15 @@ static void evaluation_init(ll_evaluation *e, const ll_outcome *points, const ll
     e->base_rate = (double)points->n / (double)(points->n + out_points->n);
 }
 
-static ll_status check(ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points) {
-    LLI_TRY(lli_outcome_check_points(ctx, points));
-    LLI_TRY(lli_outcome_check_sr(ctx, points));
-    if (out_points && out_points->n <= 0)
-        return lli_fail(ctx, LL_ERR_DATA, "there is no out-of-distribution point");
-    return out_points ? lli_outcome_check_sr(ctx, out_points) : LL_OK;
-}
-
 ll_status lli_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
                        const ll_evaluate_options *options, const ll_array *costs) {
     ll_status status = LL_OK;
     work w = {.ctx = ctx, .points = points, .out_points = out_points, .costs = costs};
     LLI_DO(lli_memory_new(ctx, &w.out, 1, sizeof *w.out)); /* a failure leaves *evaluation as it was */
     LLI_DO(options_read(&w.out->rules, ctx, options, costs != NULL));
-    LLI_DO(check(ctx, points, out_points));
+    LLI_DO(lli_outcome_check_truth(ctx, LLI_OUTCOME_POINTS, points));
+    if (out_points)
+        LLI_DO(lli_outcome_check(ctx, "the out-of-distribution points", out_points));
     w.K = points->probs.data ? points->probs.shape[1] : points->classes;
     evaluation_init(w.out, points, out_points, w.K);
     LLI_DO(lli_memory_new(ctx, &w.decision, points->n, sizeof *w.decision));

@@ -7,61 +7,88 @@
 
 #include "base/array.h"
 
-static ll_status check_classes(ll_context *ctx, const int32_t *class, int64_t n, int64_t K, const char *what) {
+/* How far a probability may leave [0,1]: the rows of other programs sum to 1 only roughly. */
+static const double SLACK = 1e-3;
+
+static ll_status check_classes(ll_context *ctx, const char *name, const int32_t *class, int64_t n, int64_t K, const char *what) {
     int64_t top = K > 0 ? K - 1 : INT32_MAX;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; class && i < n; i++)
         if (class[i] < 0 || class[i] > top)
-            return lli_fail(ctx, LL_ERR_DATA, "%s is %" PRId32 " in row %" PRId64 "; expected a class of 0..%" PRId64, what, class[i], i,
-                            top);
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the %s is %" PRId32 " in row %" PRId64 "; expected a class of 0..%" PRId64, name, what,
+                            class[i], i, top);
     return LL_OK;
 }
 
-ll_status lli_outcome_check_points(ll_context *ctx, const ll_outcome *points) {
+static ll_status check_probs(ll_context *ctx, const char *name, const ll_array *probs, int64_t n, int64_t K) {
+    enum { BLOCK = 1024 };
     char text[LLI_ARRAY_TEXT];
-    if (points->n <= 0)
-        return lli_fail(ctx, LL_ERR_DATA, "there is no point to evaluate");
-    if (!points->label || !points->truth)
-        return lli_fail(ctx, LL_ERR_DATA, "the predictions have no %s; metrics need both the decided and the true classes",
-                        points->label ? "true classes" : "decided classes");
-    const ll_array *probs = &points->probs;
-    int64_t K = probs->data && points->classes == 0 ? probs->shape[1] : points->classes;
-    if (probs->data && (probs->rank != 2 || probs->shape[0] != points->n || probs->shape[1] != K || K < 1))
-        return lli_fail(ctx, LL_ERR_DATA, "probs is %s; expected [%" PRId64 ",%" PRId64 "]", lli_array_text(text, probs), points->n, K);
-    LLI_TRY(check_classes(ctx, points->truth, points->n, K, "the true class"));
-    LLI_TRY(check_classes(ctx, points->label, points->n, K, "the decided class"));
-    return points->vote ? check_classes(ctx, points->vote, points->n, K, "the vote") : LL_OK;
+    double p[BLOCK];
+    if (probs->rank != 2 || probs->shape[0] != n || probs->shape[1] != K || K < 1)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: probs is %s; expected [%" PRId64 ",%" PRId64 "]", name, lli_array_text(text, probs), n, K);
+    for (int64_t first = 0; first < n * K; first += BLOCK) {
+        int64_t count = LLI_MIN(n * K - first, (int64_t)BLOCK);
+        LLI_TRY(lli_cancel_check(ctx));
+        lli_array_to_f64(p, probs, first, count);
+        for (int64_t i = 0; i < count; i++)
+            if (!(p[i] >= -SLACK && p[i] <= 1 + SLACK))
+                return lli_fail(ctx, LL_ERR_DATA,
+                                "%s: probs has %g in row %" PRId64 ", class %" PRId64 "; expected a probability in [0,1]", name, p[i],
+                                (first + i) / K, (first + i) % K);
+    }
+    return LL_OK;
 }
 
-/* Whether the confidence exists, and that every row has it. */
-ll_status lli_outcome_check_confidence(bool *exists, ll_context *ctx, const ll_outcome *points, ll_confidence c, const char *where) {
-    const double *x = points->confidence[c];
-    *exists = false;
-    if (!x)
-        return LL_OK;
-    int64_t missing = 0, first = -1;
-    for (int64_t i = 0; i < points->n; i++)
-        if (isnan(x[i])) {
-            missing++;
+/* x [n]; one that needs members and is NaN in every row does not exist (S = 1), any other number that is not finite is refused. */
+static ll_status check_confidence(ll_context *ctx, const char *name, const double *x, int64_t n, ll_confidence c) {
+    int64_t bad = 0, first = -1;
+    for (int64_t i = 0; x && i < n; i++)
+        if (!isfinite(x[i])) {
+            bad += isnan(x[i]);
             first = first < 0 ? i : first;
         }
-    if (missing == points->n && ll_confidence_needs_members(c))
+    if (first < 0 || (bad == n && ll_confidence_needs_members(c)))
         return LL_OK;
-    if (missing)
-        return lli_fail(ctx, LL_ERR_DATA, "confidence %s is NaN in row %" PRId64 "%s; every point needs a number", ll_confidence_name(c),
-                        first, where);
-    *exists = true;
+    return lli_fail(ctx, LL_ERR_DATA, "%s: confidence %s is %s in row %" PRId64 "; every point needs a finite number", name,
+                    ll_confidence_name(c), isnan(x[first]) ? "NaN" : "infinite", first);
+}
+
+static ll_status check_sr(ll_context *ctx, const char *name, const ll_outcome *points) {
+    const double *sr = points->confidence[LL_CONFIDENCE_SR], *tail = points->sr_tail;
+    for (int64_t i = 0; sr && i < points->n; i++)
+        if (sr[i] < 0 || sr[i] > 1 + SLACK)
+            return lli_fail(ctx, LL_ERR_DATA, "%s: confidence sr is %g in row %" PRId64 "; expected a probability in [0,1]", name, sr[i],
+                            i);
+    for (int64_t i = 0; tail && i < points->n; i++)
+        if (!(tail[i] >= -SLACK && tail[i] <= 1 + SLACK))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: sr_tail is %g in row %" PRId64 "; expected a probability in [0,1]", name, tail[i], i);
     return LL_OK;
 }
 
-ll_status lli_outcome_check_sr(ll_context *ctx, const ll_outcome *points) {
-    const double *sr = points->confidence[LL_CONFIDENCE_SR];
-    for (int64_t i = 0; sr && i < points->n; i++)
-        if (sr[i] < 0 || sr[i] > 1 + 1e-3)
-            return lli_fail(ctx, LL_ERR_DATA, "confidence sr is %g in row %" PRId64 "; expected a probability in [0,1]", sr[i], i);
-    for (int64_t i = 0; points->sr_tail && i < points->n; i++)
-        if (isnan(points->sr_tail[i]))
-            return lli_fail(ctx, LL_ERR_DATA, "sr_tail is NaN in row %" PRId64 "; every point needs a number", i);
+ll_status lli_outcome_check(ll_context *ctx, const char *name, const ll_outcome *points) {
+    const ll_array *probs = &points->probs;
+    int64_t n = points->n, K = probs->data && points->classes == 0 ? probs->shape[1] : points->classes;
+    if (n <= 0)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: there is no point to evaluate", name);
+    if (probs->data)
+        LLI_TRY(check_probs(ctx, name, probs, n, K));
+    LLI_TRY(check_classes(ctx, name, points->truth, n, K, "true class"));
+    LLI_TRY(check_classes(ctx, name, points->label, n, K, "decided class"));
+    LLI_TRY(check_classes(ctx, name, points->vote, n, K, "vote"));
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        LLI_TRY(check_confidence(ctx, name, points->confidence[c], n, c));
+    return check_sr(ctx, name, points);
+}
+
+ll_status lli_outcome_check_truth(ll_context *ctx, const char *name, const ll_outcome *points) {
+    LLI_TRY(lli_outcome_check(ctx, name, points));
+    if (!points->label || !points->truth)
+        return lli_fail(ctx, LL_ERR_DATA, "%s: they have no %s; metrics need both the decided and the true classes", name,
+                        points->label ? "true classes" : "decided classes");
     return LL_OK;
+}
+
+bool lli_outcome_has(const ll_outcome *points, ll_confidence c) {
+    return points->confidence[c] && !isnan(points->confidence[c][0]);
 }
 
 void lli_outcome_mark_errors(uint8_t *mark, const int32_t *decided, const ll_outcome *points) {

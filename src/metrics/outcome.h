@@ -5,14 +5,16 @@
 
 #include "base/context.h"
 
-/* At least one point, decided and true classes in [0,K), probs [n,K] where given. */
-ll_status lli_outcome_check_points(ll_context *ctx, const ll_outcome *points) LL_CHECK_RESULT;
-/* *exists = the confidence is there. One that needs members and is NaN in every row is not (S = 1); any other NaN is refused.
- * `where` ends the place in the message: "" or " of the ... points". */
-ll_status lli_outcome_check_confidence(bool *exists, ll_context *ctx, const ll_outcome *points, ll_confidence c,
-                                       const char *where) LL_CHECK_RESULT;
-/* sr is a probability, sr_tail has no NaN; where given. */
-ll_status lli_outcome_check_sr(ll_context *ctx, const ll_outcome *points) LL_CHECK_RESULT;
+/* The one check of predictions, whoever made them and whoever reads them: at least one point; classes in [0,K); probs [n,K] of
+ * probabilities; sr and sr_tail probabilities; every other confidence finite, or NaN in every row where it needs members and there is
+ * only one. What is not given is not checked. `name` is what messages call the predictions: their file, or LLI_OUTCOME_POINTS. */
+ll_status lli_outcome_check(ll_context *ctx, const char *name, const ll_outcome *points) LL_CHECK_RESULT;
+/* The same, for who also needs the decided and the true classes. */
+ll_status lli_outcome_check_truth(ll_context *ctx, const char *name, const ll_outcome *points) LL_CHECK_RESULT;
+#define LLI_OUTCOME_POINTS "the predictions"
+
+/* Whether checked predictions have this confidence. */
+bool lli_outcome_has(const ll_outcome *points, ll_confidence c);
 
 void lli_outcome_mark_errors(uint8_t *mark /* [n] */, const int32_t *decided /* [n] */, const ll_outcome *points);
 

@@ -11,7 +11,7 @@ typedef struct lli_scores {
     int64_t zeros; /* points whose true class has probability 0 */
 } lli_scores;
 
-/* probs [N,K], truth [N] in [0,K). Fails on a value that is no probability. */
+/* probs [N,K], truth [N] in [0,K); both checked. */
 ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *probs, const int32_t *truth) LL_CHECK_RESULT;
 
 /* A [K,K] array of any number type as f64, checked to be finite. */

@@ -8,12 +8,10 @@
 static ll_status threshold_curve(lli_curve *curve, ll_context *ctx, const ll_outcome *points, ll_confidence by) {
     ll_status status = LL_OK;
     uint8_t *wrong = NULL;
-    bool exists;
-    LLI_TRY(lli_outcome_check_points(ctx, points));
+    LLI_TRY(lli_outcome_check_truth(ctx, LLI_OUTCOME_POINTS, points));
     if ((unsigned)by >= LL_CONFIDENCE_COUNT)
         return lli_fail(ctx, LL_ERR_USAGE, "there is no confidence number %d", (int)by);
-    LLI_TRY(lli_outcome_check_confidence(&exists, ctx, points, by, ""));
-    if (!exists)
+    if (!lli_outcome_has(points, by))
         return lli_fail(ctx, LL_ERR_USAGE, "these predictions have no confidence %s%s", ll_confidence_name(by),
                         ll_confidence_needs_members(by) ? "; it needs at least two members" : "");
     LLI_DO(lli_memory_new(ctx, &wrong, points->n, 1));

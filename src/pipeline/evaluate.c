@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Predictions from files, and their evaluation with a cost matrix from a file. */
 #include "metrics/evaluate.h"
+#include "metrics/outcome.h"
 #include "predict/predictions.h"
 
 static const char *const label_names[] = {"labels", "truth", "y", NULL};
+
+/* A confidence that needs members and is NaN in every row of the file is one that is not there. */
+static ll_status check(ll_context *ctx, const char *path, ll_predictions *p) {
+    LLI_TRY(lli_outcome_check(ctx, path, &p->view));
+    for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        if (!lli_outcome_has(&p->view, c))
+            p->view.confidence[c] = NULL;
+    return LL_OK;
+}
 
 ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char *path, const char *labels) {
     *out = NULL;
@@ -14,6 +24,7 @@ ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char 
     LLI_DO(ll_bundle_read(&bundle, ctx, path));
     LLI_DO(lli_predictions_from_bundle(&p, ctx, bundle, path, ""));
     bundle = NULL;
+    LLI_DO(check(ctx, path, p));
     if (labels) {
         LLI_DO(ll_array_read(&held, &y, ctx, labels, label_names));
         LLI_DO(lli_predictions_set_truth(ctx, p, labels, y));
@@ -31,12 +42,18 @@ ll_status ll_predictions_read_out(ll_predictions **out, ll_context *ctx, const c
     *out = NULL;
     ll_bundle *bundle;
     LLI_TRY(ll_bundle_read(&bundle, ctx, path));
+    ll_predictions *p = NULL;
     ll_status status = LL_OK;
-    bool there = lli_predictions_find(bundle, "out_", "label") >= 0;
-    if (there)
-        status = lli_predictions_from_bundle(out, ctx, bundle, path, "out_");
-    if (!there || status != LL_OK)
-        ll_bundle_free(bundle);
+    if (lli_predictions_find(bundle, "out_", "label") < 0)
+        goto done;
+    LLI_DO(lli_predictions_from_bundle(&p, ctx, bundle, path, "out_"));
+    bundle = NULL;
+    LLI_DO(check(ctx, path, p));
+    *out = p;
+    p = NULL;
+done:
+    ll_predictions_free(p);
+    ll_bundle_free(bundle);
     return status;
 }
 

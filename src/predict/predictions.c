@@ -247,9 +247,6 @@ static ll_status copy_reals(ll_context *ctx, double **out, const ll_bundle *bund
         return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s is %s; expected [%" PRId64 "]", path, e.name, lli_array_text(text, &a), n);
     LLI_TRY(lli_memory_new(ctx, out, n, sizeof(double)));
     lli_array_to_f64(*out, &a, 0, n);
-    for (int64_t i = 0; i < n; i++)
-        if (isnan((*out)[i]))
-            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s holds NaN at row %" PRId64, path, e.name, i);
     return LL_OK;
 }
 

@@ -34,9 +34,7 @@ static ll_status pick(lli_series *series, ll_context *ctx, const lli_curve *curv
 /* A cut is applied to the confidence itself, so points are grouped by it and not by its tail. */
 static ll_status fill(lli_series *series, ll_context *ctx, lli_curve *curve, const ll_outcome *points, ll_confidence c,
                       const uint8_t *wrong) {
-    bool exists;
-    LLI_TRY(lli_outcome_check_confidence(&exists, ctx, points, c, ""));
-    if (!exists)
+    if (!lli_outcome_has(points, c))
         return LL_OK;
     lli_curve_clear(curve);
     lli_curve_add(curve, points->confidence[c], points->n, false, wrong, false);
@@ -92,7 +90,7 @@ ll_status lli_view_init(lli_view *v, ll_context *ctx, const lli_page *page) {
     for (int64_t m = 0; m < page->count; m++) {
         if (!page->methods[m].points.n)
             continue;
-        LLI_TRY(lli_outcome_check_points(ctx, &page->methods[m].points));
+        LLI_TRY(lli_outcome_check_truth(ctx, page->methods[m].name, &page->methods[m].points));
         LLI_TRY(fill_method(v->series[m], ctx, &page->methods[m].points));
     }
     choose_best(v);

@@ -232,6 +232,29 @@ def evaluate_refuses():
     fails(USAGE, "threshold", "pred.npz", "--labels", "test_labels.npy", "--risk", ".1", "--by", "std", words="std")
 
 
+@cases_of([(f"{name} {value}", name, value, words) for name, value, words in [
+    ("sr", np.inf, "confidence sr is infinite in row 1"), ("sr", np.nan, "confidence sr is NaN in row 1"),
+    ("sr", 2.0, "confidence sr is 2 in row 1"), ("std", -np.inf, "confidence std is infinite in row 1"),
+    ("sr_tail", np.inf, "sr_tail is inf in row 1"), ("probs", 7.0, "probs has 7 in row 1, class 0"),
+    ("out_sr", np.inf, "confidence sr is infinite in row 1")]])
+def every_reader_refuses_the_same_predictions(name, value, words):
+    """evaluate, threshold and report read predictions through one check."""
+    samples.make()
+    run(*samples.FIT, "--method", "sgd", "--samples", "3", "-o", "ens.safetensors")
+    run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "-o", "good.npz")
+    run("predict", "ens.safetensors", "--features", "out_features.npy", "-o", "good_out.npz")
+    arrays = {**np.load("good.npz"), **{f"out_{key}": x for key, x in np.load("good_out.npz").items() if key != "running"}}
+    np.savez("pred.npz", **arrays)
+    run("evaluate", "pred.npz")
+    arrays[name].reshape(len(arrays[name]), -1)[1, 0] = value
+    np.savez("pred.npz", **arrays)
+    fails(DATA, "evaluate", "pred.npz", words=["pred.npz", words])
+    fails(DATA, "report", "pred.npz", "-o", "page.html", words=["pred.npz", words])
+    if not name.startswith("out_"):
+        fails(DATA, "threshold", "pred.npz", "--risk", ".1", words=["pred.npz", words])
+        fails(DATA, "threshold", "pred.npz", "--coverage", ".9", "--by", "hq", words=["pred.npz", words])
+
+
 @case
 def divergence_has_its_own_code():
     samples.make()

@@ -196,9 +196,10 @@ static void bad_input_is_refused(void **state) {
     CHECK_FAILS(ctx, LL_ERR_USAGE, "coverage is nan", ll_threshold_at_coverage(&t, ctx, &points, LL_CONFIDENCE_SR, NAN));
 
     o.confidence[LL_CONFIDENCE_SR][9] = NAN;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "row 9 of the out-of-distribution", lli_evaluate(e, ctx, &points, &out, NULL, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "distribution points: confidence sr is NaN in row 9",
+                lli_evaluate(e, ctx, &points, &out, NULL, NULL));
     out.n = 0;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "no out-of-distribution point", lli_evaluate(e, ctx, &points, &out, NULL, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "the out-of-distribution points: there is no point", lli_evaluate(e, ctx, &points, &out, NULL, NULL));
     bad.n = 0;
     CHECK_FAILS(ctx, LL_ERR_DATA, "no point", lli_evaluate(e, ctx, &bad, NULL, NULL, NULL));
     bad = points;
@@ -241,8 +242,27 @@ static void bad_input_is_refused(void **state) {
     s.probs[7] = NAN;
     CHECK_FAILS(ctx, LL_ERR_DATA, "row 3, class 1", lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
     s.probs[7] = 0.5;
-    s.confidence[LL_CONFIDENCE_SR][1] = 1.5;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "sr is 1.5 in row 1", lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
+    /* What evaluate refuses, a threshold does too, whatever confidence it cuts. */
+    const struct {
+        ll_confidence c;
+        double x;
+        const char *sentence;
+    } wrong[] = {{LL_CONFIDENCE_SR, 1.5, "the predictions: confidence sr is 1.5 in row 1"},
+                 {LL_CONFIDENCE_SR, INFINITY, "the predictions: confidence sr is infinite in row 1"},
+                 {LL_CONFIDENCE_STD, -INFINITY, "the predictions: confidence std is infinite in row 1"},
+                 {LL_CONFIDENCE_STD, NAN, "the predictions: confidence std is NaN in row 1"}};
+    for (int i = 0; i < 10; i++)
+        std[i] = -0.1;
+    for (size_t i = 0; i < LLI_COUNT(wrong); i++) {
+        double *x = &s.confidence[wrong[i].c][1], good = *x;
+        *x = wrong[i].x;
+        CHECK_FAILS(ctx, LL_ERR_DATA, wrong[i].sentence, lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
+        CHECK_FAILS(ctx, LL_ERR_DATA, wrong[i].sentence, ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, 0.1));
+        CHECK_FAILS(ctx, LL_ERR_DATA, wrong[i].sentence, ll_threshold_at_coverage(&t, ctx, &points, LL_CONFIDENCE_STD, 0.9));
+        *x = good;
+    }
+    s.probs[7] = 1.5;
+    CHECK_FAILS(ctx, LL_ERR_DATA, "probs has 1.5 in row 3, class 1", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, 0.1));
     free(e);
     sample_free(&s);
     sample_free(&o);
