@@ -163,7 +163,6 @@ static void report(head *h) {
 
 int main(int argc, char **argv) {
     static const int64_t shapes[][3] = {{32, 20, 10}, {128, 64, 10}, {128, 512, 10}, {128, 784, 10}, {128, 512, 100}, {512, 2048, 1000}};
-    static const char *const levels[] = {"base", "v3"};
     if (!lli_kernels_get()) {
         fprintf(stderr, "LASTLAYER_ISA must be one of %s\n", lli_kernels_names());
         return 1;
@@ -172,11 +171,9 @@ int main(int argc, char **argv) {
         head h = head_new(shapes[s][0], shapes[s][1], shapes[s][2]);
         if (s == 0)
             printf("multiply-add peak %.1f GF/s; times per element\n", peak());
-        for (size_t l = 0; l < LLI_COUNT(levels); l++) {
-            h.kernels = lli_kernels_level(levels[l]);
-            if (h.kernels && (argc < 2 || strcmp(argv[1], levels[l]) == 0))
+        for (size_t l = 1; (h.kernels = lli_kernels_at(l)); l++)
+            if (lli_kernels_supported(h.kernels) && (argc < 2 || strcmp(argv[1], h.kernels->name) == 0))
                 report(&h);
-        }
         head_free(&h);
     }
     return 0;

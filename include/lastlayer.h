@@ -90,7 +90,7 @@ LL_API const char *ll_context_message(const ll_context *ctx); /* of the last fai
 LL_API int ll_context_threads(const ll_context *ctx);
 LL_API void ll_context_cancel(ll_context *ctx); /* from any thread or signal handler: running calls return LL_ERR_CANCELLED */
 
-/* The kernels in use: "ref", "base", "v3". Numbers are the same bits on every machine of one level. The environment variable
+/* The kernels in use: "ref", "base", "v3", "v4". Numbers are the same bits on every machine of one level. The environment variable
  * LASTLAYER_ISA chooses another one; with an unknown or unsupported name this is "none", and what computes fails with LL_ERR_USAGE. */
 LL_API const char *ll_isa(void);
 

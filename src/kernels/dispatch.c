@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which kernels run here. Levels are listed from the plainest to the fastest; those after the first CHOSEN run on request only. */
+/* Which kernels run here. Levels are listed from the plainest to the fastest. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +18,8 @@
 #endif
 
 static const lli_kernels *const levels[] = {LEVELS};
-enum { CHOSEN = LLI_COUNT(levels) < 3 ? LLI_COUNT(levels) : 3 }; /* levels that may be taken unasked */
 
-static bool supported(const lli_kernels *level) {
+bool lli_kernels_supported(const lli_kernels *level) {
 #if defined(__x86_64__)
     if (level == &lli_kernels_v3) /* every processor with these four has F16C and the rest of x86-64-v3 too */
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
@@ -28,10 +27,14 @@ static bool supported(const lli_kernels *level) {
 #endif
 #if defined(LLI_WITH_V4)
     if (level == &lli_kernels_v4)
-        return supported(&lli_kernels_v3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        return lli_kernels_supported(&lli_kernels_v3) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #endif
     return level != NULL;
+}
+
+const lli_kernels *lli_kernels_at(size_t i) {
+    return i < LLI_COUNT(levels) ? levels[i] : NULL;
 }
 
 bool lli_kernels_known(const char *name) {
@@ -44,7 +47,7 @@ bool lli_kernels_known(const char *name) {
 const lli_kernels *lli_kernels_level(const char *name) {
     for (size_t i = 0; i < LLI_COUNT(levels); i++)
         if (strcmp(levels[i]->name, name) == 0)
-            return supported(levels[i]) ? levels[i] : NULL;
+            return lli_kernels_supported(levels[i]) ? levels[i] : NULL;
     return NULL;
 }
 
@@ -56,8 +59,8 @@ const lli_kernels *lli_kernels_get(void) {
     const char *asked = getenv("LASTLAYER_ISA");
     if (asked && *asked)
         return lli_kernels_level(asked);
-    size_t best = CHOSEN - 1;
-    while (!supported(levels[best]))
+    size_t best = LLI_COUNT(levels) - 1;
+    while (levels[best]->on_request || !lli_kernels_supported(levels[best]))
         best--;
     return levels[best];
 }

@@ -7,13 +7,12 @@
 #include "kernels/kernels.h"
 #include "kernels/levels.h"
 
-static const char *const level_names[] = {"ref", "base", "v3", "v4"};
 static const int64_t odd_sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 130};
 
 /* Runs the body for every level of this machine, as `kernels`. From 0: ref too; from 1: those that are compared with it. */
-#define FOR_LEVELS(kernels, from)                                                                             \
-    for (size_t level_ = (from); level_ < LLI_COUNT(level_names); level_++)                                   \
-        for (const lli_kernels *kernels = lli_kernels_level(level_names[level_]); kernels; kernels = NULL)
+#define FOR_LEVELS(kernels, from)                                  \
+    for (size_t level_ = (from); lli_kernels_at(level_); level_++) \
+        for (const lli_kernels *kernels = lli_kernels_at(level_); kernels && lli_kernels_supported(kernels); kernels = NULL)
 
 #define FOR_SIZES(name) \
     for (size_t name##_ = 0, name##_end_ = LLI_COUNT(odd_sizes); name##_ < name##_end_; name##_++) \

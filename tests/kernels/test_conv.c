@@ -96,7 +96,7 @@ static void test_integers(void **state) {
                 problem plain = problem_new(shapes[i], n), p = problem_new(shapes[i], n);
                 problem_fill(&plain, true);
                 problem_fill(&p, true);
-                run(&plain, lli_kernels_level("ref")->conv, n, 100, 1000, i % 2);
+                run(&plain, lli_kernels_ref.conv, n, 100, 1000, i % 2);
                 run(&p, kernels->conv, n, 100, 1000, i % 2);
                 assert_same(&plain, &p);
                 problem_free(&plain);

@@ -13,7 +13,7 @@ static void test_sums(void **state) {
         double *a = array_new(2 * C, sizeof *a), *b = array_new(2 * C, sizeof *b);
         fill_integers(x, rows * C, 9, 1);
         fill_integers(dy, rows * C, 9, 2);
-        const lli_norm_kernels *plain = lli_kernels_level("ref")->norm;
+        const lli_norm_kernels *plain = lli_kernels_ref.norm;
         plain->sums(a, x, rows, C);
         kernels->norm->sums(b, x, rows, C);
         assert_memory_equal(a, b, (size_t)(2 * C) * sizeof *a);
@@ -35,7 +35,7 @@ static void test_apply(void **state) {
         fill_integers(x, rows * C, 9, 1);
         fill_integers(dy, rows * C, 9, 2);
         fill_integers(abc, 3 * C, 9, 3);
-        const lli_norm_kernels *plain = lli_kernels_level("ref")->norm;
+        const lli_norm_kernels *plain = lli_kernels_ref.norm;
         plain->apply(a, x, abc, abc + C, rows, C);
         kernels->norm->apply(b, x, abc, abc + C, rows, C);
         assert_memory_equal(a, b, (size_t)(rows * C) * sizeof *a);
@@ -63,7 +63,7 @@ static void test_pool(void **state) {
         fill_integers(x, in, 1, 1);
         fill_integers(dy, out, 50, 2);
         fill_reals(dx, in, 1, 3); /* all of it must be written */
-        const lli_norm_kernels *plain = lli_kernels_level("ref")->norm;
+        const lli_norm_kernels *plain = lli_kernels_ref.norm;
         plain->pool(plain_y, x, height, width, C, 0, rows);
         plain->pool_back(plain_dx, dy, x, height, width, C, 0, rows);
         for (int64_t row = 0; row < rows; row += 2) {

@@ -8,6 +8,12 @@
 
 const lli_kernels LEVEL(kernels) = {
     .name = TEXT(LLI_LEVEL),
+#if defined(LLI_FMA)
+    .fused = true,
+#endif
+#if defined(LLI_ON_REQUEST)
+    .on_request = true,
+#endif
     .step = LEVEL(step),
     .step_floats = LEVEL(step_floats),
     .gather = LEVEL(gather),
