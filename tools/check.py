@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds and runs every test: plain, under ASan + UBSan, under TSan, and the fuzz targets. The last line counts them.
+"""Builds and runs every test, stage by stage. The last line counts the cases.
 
-  check.py             all of it, each fuzz target for a few seconds
+  check.py             make check: the stages of CHECK
   check.py --fuzz 60   only the fuzz targets, a minute each
+
+A stage is a row of the table below: a title and a function, which records each case as passed, failed or skipped. A stage that cannot be built
+has failed, and the others go on. A skip never fails the run: a test that lacks its data fails by itself where LASTLAYER_REQUIRE_DATA=1.
 """
 import os
 import pathlib
@@ -14,13 +17,27 @@ import xml.etree.ElementTree as tree
 
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
-QUICK = ("-Doptimization=1", "-Ddebug=true")  # of sanitized builds: they compile in half the time
-passed = failed = skipped = 0
-bad = []
+QUICK = ("-Doptimization=1", "-Ddebug=true", "-Db_lundef=false")  # of sanitized builds: they compile in half the time
+counts = {"passed": 0, "failed": 0, "skipped": 0}
+failures = []
+
+
+class Broken(Exception):
+    """A stage that could not run; the text says why."""
+
+
+def record(verdict, name, why=""):
+    counts[verdict] += 1
+    if verdict == "failed":
+        failures.append(name)
+    elif verdict == "skipped":
+        print(f"   skipped {name}: {why}", flush=True)
 
 
 def run(*command, **more):
-    return subprocess.run([str(c) for c in command], **more)
+    """Returns the exit code and everything the command printed."""
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+    return done.returncode, done.stdout
 
 
 def configure(folder, *options, **env):
@@ -29,82 +46,99 @@ def configure(folder, *options, **env):
         options.append("--reconfigure")
     if folder == "build" and os.environ.get("CI") == "true":  # sanitizers make the compiler see ghosts
         options.append("-Dwerror=true")
-    done = run("meson", "setup", folder, *options, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        sys.exit(done.stdout + f"\ncheck: meson setup {folder} failed")
+    code, text = run("meson", "setup", folder, *options, env={**os.environ, **env})
+    if code:
+        raise Broken(f"{text}\nmeson setup {folder} failed")
 
 
 def build(folder, *targets):
-    done = run("ninja", "-C", folder, *targets, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        sys.exit(done.stdout[-5000:] + f"\ncheck: {folder} does not build")
+    code, text = run("ninja", "-C", folder, *targets)
+    if code:
+        raise Broken(f"{text[-5000:]}\n{folder} does not build")
 
 
 def count(folder):
-    global passed, failed, skipped
+    """Records the cases of the last run of meson test."""
     for case in tree.parse(root / folder / "meson-logs/testlog.junit.xml").iter("testcase"):
-        name = f"{folder}: {case.get('classname') or ''} {case.get('name')}"
+        name = f"{folder}: " + f"{case.get('classname')} {case.get('name')}".split(" / ")[-1]
         if case.find("failure") is not None or case.find("error") is not None:
-            failed += 1
-            bad.append(name)
+            record("failed", name)
         elif case.find("skipped") is not None:
-            skipped += 1
-            print(f"skipped {name}")
+            record("skipped", name, case.findtext("system-out") or "no reason given")
         else:
-            passed += 1
+            record("passed", name)
 
 
-def suite(title, folder, *select):
-    global failed
-    begin = time.time()
-    print(f"== {title}", flush=True)
+def suite(folder, *select, **env):
+    """Builds the folder and runs its tests, or those that meson test selects by these arguments."""
     build(folder)
-    done = run("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *select, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    before = failed
+    before = counts["failed"]
+    code, text = run("meson", "test", "-C", folder, "--no-rebuild", "--print-errorlogs", *select, env={**os.environ, **env})
     count(folder)
-    if done.returncode:
-        print(done.stdout[-20000:])
-        if failed == before:  # a program that timed out or crashed has no case of its own in the list
-            failed += 1
-            bad.append(f"{folder}: a test program did not end; see the list above")
-    print(f"   {time.time() - begin:.0f} s", flush=True)
+    if code:
+        print(text[-20000:])
+        if counts["failed"] == before:  # a program that timed out or crashed has no case of its own in the list
+            record("failed", f"{folder}: a test program did not end; see the list above")
+
+
+def plain():
+    configure("build")
+    suite("build")
+
+
+def asan():
+    configure("build-asan", "-Db_sanitize=address,undefined", *QUICK)
+    suite("build-asan", "--no-suite", "slow", "--no-suite", "browser")
+
+
+def tsan():
+    configure("build-tsan", "-Db_sanitize=thread", *QUICK)
+    suite("build-tsan", "--suite", "threads")
 
 
 def fuzz(seconds):
-    global passed, failed
-    configure("build-fuzz", "-Dfuzz=true", *QUICK, "-Db_lundef=false", CC="clang")
+    configure("build-fuzz", "-Dfuzz=true", *QUICK, CC="clang")
     names = sorted(p.name for p in (root / "tests/fuzz/corpus").iterdir())
     build("build-fuzz", *(f"tests/fuzz/fuzz_{name}" for name in names))
     for name in names:
         target = root / "build-fuzz/tests/fuzz" / f"fuzz_{name}"
         corpus = root / "build-fuzz" / "corpus" / name
         corpus.mkdir(parents=True, exist_ok=True)
-        print(f"== fuzz {name}, {seconds} s", flush=True)
-        done = run(target, corpus, root / "tests/fuzz/corpus" / name, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1",
-                   cwd=root / "build-fuzz", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        if done.returncode:
-            failed += 1
-            bad.append(f"fuzz {name}")
-            print(done.stdout[-5000:])
-        else:
-            passed += 1
+        code, text = run(target, corpus, root / "tests/fuzz/corpus" / name, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048",
+                         "-print_final_stats=1", cwd=root / "build-fuzz")
+        if code:
+            print(text[-5000:])
+        record("failed" if code else "passed", f"fuzz {name}")
 
 
-if len(sys.argv) == 3 and sys.argv[1] == "--fuzz":
-    fuzz(int(sys.argv[2]))
-else:
-    configure("build")
-    suite("unit and command tests", "build")
-    configure("build-asan", "-Db_sanitize=address,undefined", *QUICK, "-Db_lundef=false")
-    suite("the same under ASan and UBSan", "build-asan", "--no-suite", "slow", "--no-suite", "browser")
-    configure("build-tsan", "-Db_sanitize=thread", *QUICK, "-Db_lundef=false")
-    suite("threads under TSan", "build-tsan", "--suite", "threads")
-    fuzz(4)
+CHECK = (
+    ("unit and command tests", plain),
+    ("the same under ASan and UBSan", asan),
+    ("threads under TSan", tsan),
+    ("fuzz targets, 4 s each", lambda: fuzz(4)),
+)
 
-for name in bad:
-    print(f"FAILED {name}")
-print(f"{passed} passed, {failed} failed, {skipped} skipped")
-if os.environ.get("CI") == "true" and skipped:
-    print("check: under CI=true a skip is a failure", file=sys.stderr)
-    sys.exit(1)
-sys.exit(1 if failed or passed == 0 else 0)
+
+def main(arguments):
+    stages = CHECK
+    if len(arguments) == 2 and arguments[0] == "--fuzz":
+        stages = ((f"fuzz targets, {arguments[1]} s each", lambda: fuzz(int(arguments[1]))),)
+    elif arguments:
+        sys.exit(__doc__)
+    for title, stage in stages:
+        print(f"== {title}", flush=True)
+        begin = time.time()
+        try:
+            stage()
+        except Broken as why:
+            print(why)
+            record("failed", title)
+        print(f"   {time.time() - begin:.0f} s", flush=True)
+    for name in failures:
+        print(f"FAILED {name}")
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
+    sys.exit(1 if counts["failed"] or not counts["passed"] else 0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from tap import COMMAND, SOURCE, Skip, case, check, fails, main, run
+from tap import COMMAND, SOURCE, Skip, case, check, fails, lacks_data, main, run
 
 GET = SOURCE / "tools/get-data"
 DEBIAN = pathlib.Path("/usr/share/datasets/fashion-mnist")
@@ -112,7 +112,7 @@ def a_folder_that_is_wrong():
 @case
 def fashion_from_the_debian_package():
     if not DEBIAN.is_dir():
-        raise Skip("dataset-fashion-mnist is not installed")
+        lacks_data("no Fashion-MNIST: install dataset-fashion-mnist")
     get("fashion", DEBIAN, "--to", "out/fashion", code=0, words="4 files in out/fashion")
     with gzip.open(DEBIAN / "t10k-images-idx3-ubyte.gz") as f:
         check(pathlib.Path("out/fashion/t10k-images-idx3-ubyte").read_bytes() == f.read(), "other bytes than the package's")
