@@ -386,7 +386,7 @@ typedef struct ll_fit_options {
     int64_t thin;            /* steps between samples of sgd, sgld; 0 = one epoch */
     int64_t burn_in;         /* epochs before the first sample */
     double lr_t0, lr_power;  /* lr_k = lr (1 + k/t0)^-power; t0 = 0: constant */
-    const char *shuffle;     /* "full", or "block:ROWS" for features larger than memory */
+    const char *shuffle;     /* "full"; "block:ROWS" for features larger than memory; "independent": each batch with replacement */
     int64_t layers;          /* L dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last */
     const char *dropout_at;  /* of a whole network: "paper", or "own" for the network's own dropout layers */
     const char *init;        /* how theta* is found where none is given: "map" or "adam"; NULL = map for one layer, adam for more */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shuffles and resamples. docs/math/random.md */
+/* Shuffles, resamples and independent batches. docs/math/random.md */
 #include "data/order.h"
 
 #include <string.h>
@@ -29,12 +29,23 @@ void lli_order_shuffle(int64_t *order, const lli_kernels *kernels, const int64_t
     lli_order_permute(order, kernels, N, lli_rng_stream(seed, LLI_PURPOSE_SHUFFLE, member, epoch), 0);
 }
 
-void lli_order_resample(int64_t *list, const lli_kernels *kernels, int64_t N, uint64_t seed, int64_t member) {
-    lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_RESAMPLE, member, 0);
+/* n draws below N. */
+static void draw(int64_t *out, const lli_kernels *kernels, int64_t n, int64_t N, lli_stream stream) {
     uint64_t row[CHUNK];
-    for (int64_t first = 0; first < N; first += CHUNK) {
-        int64_t count = LLI_MIN(CHUNK, N - first);
+    for (int64_t first = 0; first < n; first += CHUNK) {
+        int64_t count = LLI_MIN(CHUNK, n - first);
         kernels->below(row, stream, first, count, (uint64_t)N, 0);
-        memcpy(list + first, row, (size_t)count * sizeof *row);
+        memcpy(out + first, row, (size_t)count * sizeof *row);
     }
+}
+
+void lli_order_resample(int64_t *list, const lli_kernels *kernels, int64_t N, uint64_t seed, int64_t member) {
+    draw(list, kernels, N, N, lli_rng_stream(seed, LLI_PURPOSE_RESAMPLE, member, 0));
+}
+
+void lli_order_batch(int64_t *batch, const lli_kernels *kernels, const int64_t *list, int64_t N, int64_t B, uint64_t seed, int64_t member,
+                     int64_t step) {
+    draw(batch, kernels, B, N, lli_rng_stream(seed, LLI_PURPOSE_BATCH, member, step));
+    for (int64_t i = 0; list && i < B; i++)
+        batch[i] = list[batch[i]];
 }

@@ -13,7 +13,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
     lli_chain_options options = recipe->chain;
     options.seed = fit->options.seed;
     options.member = task;
-    options.block_rows = lli_fit_block_rows(fit->options.shuffle);
+    lli_fit_set_shuffle(&options, fit->options.shuffle);
     float *start = fit->room[worker];
     lli_network_start(fit->origin->network, start, options.seed, task);
     return lli_fit_train(ctx, fit, task, &options, start, recipe->options.epochs, worker);

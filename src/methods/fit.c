@@ -74,16 +74,17 @@ void lli_fit_release(lli_fit *fit) {
 
 lli_chain_options lli_fit_chain_options(const lli_fit *fit, int64_t member) {
     const ll_fit_options *o = &fit->options;
-    return (lli_chain_options){
+    lli_chain_options options = {
         .lr = o->lr,
         .lr_t0 = o->lr_t0,
         .lr_power = o->lr_power,
         .batch_size = o->batch_size,
         .prior_precision = o->prior_precision,
-        .block_rows = lli_fit_block_rows(o->shuffle),
         .seed = o->seed,
         .member = member,
     };
+    lli_fit_set_shuffle(&options, o->shuffle);
+    return options;
 }
 
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) {

@@ -73,8 +73,9 @@ void lli_fit_release(lli_fit *fit);
 ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT; /* all tasks, in parallel */
 
-/* 0 for "full", the ROWS of "block:ROWS", -1 for anything else. */
+/* 0 for "full" and "independent", the ROWS of "block:ROWS", -1 for anything else. */
 int64_t lli_fit_block_rows(const char *shuffle);
+void lli_fit_set_shuffle(lli_chain_options *chain, const char *shuffle); /* what it says, for a chain */
 
 /* A dropout rate as the masks use it: rounded to 2^-16, never 0 or 1. */
 uint32_t lli_fit_drop16(double p);

@@ -48,7 +48,8 @@ static const ll_option table[] = {
      "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
     {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full",
-     "order of an epoch: full, or block:ROWS, which streams files larger than memory"},
+     "batches: full visits every row once per epoch, block:ROWS too and streams files larger than memory, independent draws each batch "
+     "with replacement"},
     {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1",
      "dense layers on the features: the last one, or L of them with hidden layers of D units"},
     {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "PLACES", "paper|own", 0, 0, false, false, "paper",
@@ -69,9 +70,11 @@ static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N
                            "these options ask for more than 4e9 steps in one chain; lower --samples, --thin, --epochs or --burn-in");
 }
 
+static const char independent[] = "independent";
+
 int64_t lli_fit_block_rows(const char *shuffle) {
     static const char prefix[] = "block:";
-    if (!shuffle || strcmp(shuffle, "full") == 0)
+    if (!shuffle || strcmp(shuffle, "full") == 0 || strcmp(shuffle, independent) == 0)
         return 0;
     if (strncmp(shuffle, prefix, sizeof prefix - 1) != 0)
         return -1;
@@ -82,7 +85,12 @@ int64_t lli_fit_block_rows(const char *shuffle) {
     return *p == 0 && rows > 0 ? rows : -1;
 }
 
-/* A full shuffle of a mapped file that memory cannot hold reads nearly every row from disk, one by one. */
+void lli_fit_set_shuffle(lli_chain_options *chain, const char *shuffle) {
+    chain->block_rows = lli_fit_block_rows(shuffle);
+    chain->independent = shuffle && strcmp(shuffle, independent) == 0;
+}
+
+/* Without blocks, a mapped file that memory cannot hold is read row by row, nearly each from disk. */
 static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_dataset *data) {
     double bytes = (double)data->rows.N * (double)data->rows.D * ((double)lli_rows_size(&data->rows)),
            memory = 0.9 * (double)lli_memory_physical();
@@ -90,9 +98,9 @@ static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_data
         return;
     double seconds = (double)data->rows.N * (1 - memory / bytes) * 1e-4;
     lli_log(ctx, LL_LOG_WARNING,
-            "the features take %.1f GB and memory has %.1f GB: a full shuffle reads single rows from disk, about %.0f s per epoch at 0.1 "
+            "the features take %.1f GB and memory has %.1f GB: --shuffle %s reads single rows from disk, about %.0f s per epoch at 0.1 "
             "ms each; --shuffle block:16384 streams",
-            bytes * 1e-9, memory * 1e-9, seconds);
+            bytes * 1e-9, memory * 1e-9, o->shuffle ? o->shuffle : "full", seconds);
 }
 
 /* Below the inverse of the curvature along a row for one layer; for several a rule of thumb. */
@@ -112,8 +120,8 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
         return lli_fail(ctx, LL_ERR_USAGE, "there is no method %s; expected point, sgd, sgld, bootstrap, dropout or ensemble",
                         out->method ? out->method : "NULL");
     if (lli_fit_block_rows(out->shuffle) < 0)
-        return lli_fail(ctx, LL_ERR_USAGE, "--shuffle is %.100s; expected full, or block:ROWS with at least one row, like block:16384",
-                        out->shuffle);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "--shuffle is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384", out->shuffle);
     if (method->networks_only && !network)
         return lli_fail(ctx, LL_ERR_USAGE, "the method %s trains whole networks: give --network, or at least --layers 2", out->method);
     warn_of_size(ctx, out, data);

@@ -51,7 +51,7 @@ static const ll_option table[] = {
     {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, false, false, "constant lr",
      "decreasing schedule lr (1 + k/T0)^-POWER over steps k"},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
-    {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full", "order of an epoch: full, or block:ROWS"},
+    {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full", "batches: full, independent, or block:ROWS"},
     {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1",
      "dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last"},
     {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "WHERE", "paper|own", 0, 0, false, false, "paper",

@@ -57,14 +57,14 @@ static ll_status train_deep(ll_context *ctx, lli_start *start, const ll_dataset 
     recipe.seed = o->seed;
     recipe.no_holdout = true;
     LLI_TRY(lli_recipe_init(ctx, &start->recipe, &recipe, data->rows.N));
-    int64_t steps = start->recipe.steps * start->recipe.options.epochs, block_rows = lli_fit_block_rows(o->shuffle);
+    int64_t steps = start->recipe.steps * start->recipe.options.epochs;
     lli_chain_options options = start->recipe.chain;
-    options.block_rows = block_rows;
+    lli_fit_set_shuffle(&options, o->shuffle);
     lli_chain *chain;
     lli_meter meter;
     LLI_TRY(lli_memory_new(ctx, &start->theta, model->floats, sizeof(float)));
     lli_network_start(start->deep, start->theta, o->seed, 0);
-    LLI_TRY(lli_chain_new(&chain, ctx, model, data, options.batch_size, block_rows, false));
+    LLI_TRY(lli_chain_new(&chain, ctx, model, data, options.batch_size, options.block_rows, false));
     ll_status status;
     lli_meter_init(&meter, "theta*", steps);
     chain->meter = &meter;

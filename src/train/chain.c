@@ -35,7 +35,7 @@ ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model
     chain->rows = data->rows;
     LLI_DO(lli_memory_new(ctx, &chain->theta, model->floats, sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &chain->work, model->ops->work_floats(model, B, lli_pool_workers(ctx)), sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &chain->order, N, sizeof(int64_t)));
+    LLI_DO(lli_memory_new(ctx, &chain->order, lli_chain_epoch_steps(N, B) * B, sizeof(int64_t)));
     if (resampled)
         LLI_DO(lli_memory_new(ctx, &chain->list, N, sizeof(int64_t)));
     if (block_rows)
@@ -90,10 +90,16 @@ static ll_status diverged(ll_context *ctx, const lli_chain *chain, int64_t step,
                     what);
 }
 
+/* Rows that the batches of an epoch have in all. */
+static int64_t epoch_rows(const lli_chain *chain) {
+    int64_t N = chain->data->rows.N, B = LLI_MIN(chain->options.batch_size, N);
+    return chain->options.independent ? lli_chain_epoch_steps(N, B) * B : N;
+}
+
 /* At the end of an epoch: the mean NLL may not exceed 2 ln K + that of the first epoch, and theta must be finite. */
 static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
     lli_chain_state *s = &chain->state;
-    double nll = s->epoch_nll / (double)chain->data->rows.N, limit = 2 * log((double)chain->model->K);
+    double nll = s->epoch_nll / (double)epoch_rows(chain), limit = 2 * log((double)chain->model->K);
     s->epoch_nll = 0;
     chain->last_nll = nll;
     if (isnan(s->first_nll))
@@ -106,10 +112,19 @@ static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
     return LL_OK;
 }
 
+static void draw_epoch(lli_chain *chain, const int64_t *list, int64_t epoch) {
+    const lli_chain_options *o = &chain->options;
+    int64_t N = chain->data->rows.N, B = LLI_MIN(o->batch_size, N), steps = lli_chain_epoch_steps(N, B);
+    for (int64_t place = 0; place < steps; place++)
+        lli_order_batch(chain->order + place * B, chain->model->kernels, list, N, B, o->seed, o->member, epoch * steps + place);
+}
+
 static void start_epoch(lli_chain *chain, int64_t epoch) {
     const lli_chain_options *o = &chain->options;
     const int64_t *list = o->resampled ? chain->list : NULL, N = chain->data->rows.N;
-    if (o->block_rows)
+    if (o->independent)
+        draw_epoch(chain, list, epoch);
+    else if (o->block_rows)
         lli_blocks_shuffle(chain->order, chain->blocks, chain->model->kernels, list, N, o->block_rows, o->seed, o->member, epoch);
     else
         lli_order_shuffle(chain->order, chain->model->kernels, list, N, o->seed, o->member, epoch);
@@ -144,7 +159,7 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
     const lli_chain_options *o = &chain->options;
     const lli_rows *rows = &chain->rows;
     const int64_t *batch = chain->order + first;
-    int64_t next_n = rows->N - first - n;
+    int64_t next_n = epoch_rows(chain) - first - n;
     for (int64_t i = 0; i < n; i++)
         chain->labels[i] = chain->data->labels[batch[i]];
     double lr = lli_chain_lr(o, chain->state.step);
@@ -172,14 +187,14 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
 
 /* One step, and the end of an epoch where it is the last. */
 static ll_status advance(ll_context *ctx, lli_chain *chain, int64_t steps) {
-    int64_t N = chain->rows.N, B = chain->options.batch_size;
+    int64_t B = chain->options.batch_size;
     lli_chain_state *s = &chain->state;
     int64_t epoch = s->step / steps, place = s->step % steps;
     if (chain->epoch != epoch)
         start_epoch(chain, epoch);
     read_ahead(chain, place);
     double nll;
-    LLI_TRY(take_step(&nll, ctx, chain, place * B, LLI_MIN(B, N - place * B)));
+    LLI_TRY(take_step(&nll, ctx, chain, place * B, LLI_MIN(B, epoch_rows(chain) - place * B)));
     if (!isfinite(nll))
         return diverged(ctx, chain, s->step, "the loss is not finite");
     s->epoch_nll += nll;

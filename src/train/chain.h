@@ -22,7 +22,8 @@ typedef struct lli_chain_options {
     bool drop_own;   /* drop16 acts at the network's own dropout layers */
     uint64_t seed;
     int64_t member;
-    int64_t block_rows; /* of a block shuffle; 0 = full shuffle */
+    int64_t block_rows; /* of a block shuffle; 0 = full shuffle, or independent batches */
+    bool independent;   /* each batch is drawn with replacement, and none is short */
     bool resampled;  /* bootstrap: visit this member's resample instead of the rows */
 } lli_chain_options;
 
@@ -43,9 +44,9 @@ typedef struct lli_chain {
     float *theta;     /* [1 + slots, model->floats]: the moments of an optimiser follow the parameters */
     int slots;        /* moments per parameter */
     float *work;
-    int64_t *order;   /* [N] */
+    int64_t *order;   /* [ceil(N/B) B] the rows of an epoch's batches: N, or all of them where batches are independent */
     int64_t *list;    /* [N] the resample, NULL where there is none */
-    int64_t *blocks;  /* [ceil(N/block_rows)] order of the blocks, NULL for a full shuffle */
+    int64_t *blocks;  /* [ceil(N/block_rows)] order of the blocks, NULL without blocks */
     int32_t *labels;  /* [B] */
     int64_t epoch;    /* that `order` is for; -1 = none */
     double last_nll;  /* mean training NLL of the last whole epoch */

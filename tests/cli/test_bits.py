@@ -34,13 +34,13 @@ def threads_and_seed(method):
         check(fit(method, "other.safetensors", "--seed", "1") != files[0], "another seed gives the same bits")
 
 
-@cases_of([(method, method) for method in METHODS if method != "point"])
-def block_shuffles(method):
+@cases_of([(f"{method} {how}", method, how) for method in METHODS if method != "point" for how in ("block:50", "independent")])
+def shuffles(method, how):
     samples.make()
-    files = [fit(method, f"{t}.safetensors", "--threads", t, "--shuffle", "block:50") for t in (1, 3)]
+    files = [fit(method, f"{t}.safetensors", "--threads", t, "--shuffle", how) for t in (1, 3)]
     check(files[0] == files[1], "the ensemble depends on --threads")
-    check(fit(method, "full.safetensors") != files[0], "blocks are visited as a full shuffle would")
-    check(b'"shuffle":"block:50"' in files[0].replace(b'": "', b'":"'), "the shuffle is not in the provenance")
+    check(fit(method, "full.safetensors") != files[0], f"{how} visits rows as a full shuffle would")
+    check(b'"shuffle":"%s"' % how.encode() in files[0].replace(b'": "', b'":"'), "the shuffle is not in the provenance")
 
 
 @cases_of([(method, method) for method in METHODS])

@@ -201,7 +201,7 @@ def value(arguments, words):
     "--burn-in": ["-1", "x"],
     "--lr-t0": ["0", "-1"],
     "--lr-power": ["-1", "nan"],
-    "--shuffle": ["block", "block:0", "block:-1", "block:1x", "half"],
+    "--shuffle": ["block", "block:0", "block:-1", "block:1x", "half", "independent:5"],
     "--classes": ["1", "0", "-2", "99999999999"],
     "--method": ["sgdl", "SGD", ""],
     "--init": ["zero"],

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shuffles are uniform permutations, resamples are uniform draws with replacement; both depend on every part of their key. */
+/* Shuffles are uniform permutations, resamples and independent batches uniform draws with replacement; all depend on every part of their
+ * key. */
 #include <math.h>
 
 #include "check.h"
@@ -145,11 +146,56 @@ static void test_oracle(void **state) {
     json_decref(root);
 }
 
+/* The same for independent batches. */
+static void test_batch_oracle(void **state) {
+    (void)state;
+    json_t *root = fixture_read("stationary"), *list = fixture_get(root, "batches"), *c;
+    size_t i;
+    assert_true(json_array_size(list) >= 4);
+    json_array_foreach(list, i, c) {
+        int64_t N = fixture_integer(c, "N"), B = fixture_integer(c, "B"), *resample = calloc((size_t)N, sizeof *resample),
+                *batch = calloc((size_t)B, sizeof *batch);
+        uint64_t seed = strtoull(json_string_value(fixture_get(c, "seed")), NULL, 10);
+        bool resampled = json_is_true(fixture_get(c, "resampled"));
+        double *expected = fixture_reals(c, "batch", B);
+        lli_order_resample(resample, lli_kernels_get(), N, seed, fixture_integer(c, "member"));
+        lli_order_batch(batch, lli_kernels_get(), resampled ? resample : NULL, N, B, seed, fixture_integer(c, "member"),
+                        fixture_integer(c, "step"));
+        for (int64_t j = 0; j < B; j++)
+            assert_int_equal(batch[j], (int64_t)expected[j]);
+        free(expected);
+        free(resample);
+        free(batch);
+    }
+    json_decref(root);
+}
+
+/* Rows of steps are independent: over 10^4 batches of 3 from 5 rows all 125 triples come equally often. Chi-square with 124 degrees of
+ * freedom, 1 in 10^4 above 192; for the pair (last row of a step, first of the next) with 24, above 58. */
+static void test_batch_uniform(void **state) {
+    (void)state;
+    enum { STEPS = 10000 };
+    double triples[125] = {0}, pairs[25] = {0}, chi = 0, chi_pairs = 0;
+    int64_t last = 0;
+    for (int64_t step = 0; step < STEPS; step++) {
+        int64_t b[3];
+        lli_order_batch(b, lli_kernels_get(), NULL, 5, 3, 21, 0, step);
+        triples[b[0] * 25 + b[1] * 5 + b[2]]++;
+        pairs[last * 5 + b[0]]++;
+        last = b[2];
+    }
+    for (int i = 0; i < 125; i++)
+        chi += (triples[i] - STEPS / 125.0) * (triples[i] - STEPS / 125.0) / (STEPS / 125.0);
+    for (int i = 0; i < 25; i++)
+        chi_pairs += (pairs[i] - STEPS / 25.0) * (pairs[i] - STEPS / 25.0) / (STEPS / 25.0);
+    assert_true(chi < 192 && chi_pairs < 58);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shuffle_permutes), cmocka_unit_test(test_shuffle_of_a_list), cmocka_unit_test(test_keys),
         cmocka_unit_test(test_shuffle_uniform),  cmocka_unit_test(test_resample_counts),   cmocka_unit_test(test_resample_uniform),
-        cmocka_unit_test(test_oracle),
+        cmocka_unit_test(test_oracle),           cmocka_unit_test(test_batch_oracle),      cmocka_unit_test(test_batch_uniform),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,6 +166,7 @@ static void check_chains(ll_context *ctx, problem *p, const char *method, ll_fit
         c.noise = strcmp(method, "sgld") == 0;
         c.drop16 = is_dropout(method) ? 16384 : 0;
         c.resampled = bootstrap;
+        c.independent = strcmp(o.shuffle, "independent") == 0;
         lli_chain_start(chain, &c, start);
         CHECK_OK(ctx, lli_chain_run(ctx, chain, is_chain(method) ? 10 + 7 * (s + 1) : 2 * 10));
         model.ops->unpack(&model, (float *const[]){W, b}, chain->theta);
@@ -179,9 +180,15 @@ static void check_chains(ll_context *ctx, problem *p, const char *method, ll_fit
     ll_ensemble_free(e);
 }
 
+static void check_independent_chains(ll_context *ctx, problem *p, const char *method, ll_fit_options o) {
+    o.shuffle = "independent";
+    check_chains(ctx, p, method, o);
+}
+
 static void test_chains(void **state) {
     (void)state;
     each_method(check_chains, 1, 300);
+    each_method(check_independent_chains, 1, 300);
 }
 
 /* Members of dropout exist only in prediction: there they differ too. */
@@ -260,6 +267,34 @@ static void test_threads(void **state) {
         free(bytes.data);
         ll_ensemble_free(first);
     }
+}
+
+static const char *const shuffles[] = {"full", "block:50", "independent"};
+
+/* Every way to make batches gives other members, and its own bytes for any number of threads. */
+static void check_shuffles(ll_context *ctx, problem *p, const char *method, ll_fit_options o) {
+    ll_ensemble *made[LLI_COUNT(shuffles)];
+    ll_context *others = check_context(3);
+    for (size_t i = 0; i < LLI_COUNT(shuffles); i++) {
+        o.shuffle = shuffles[i];
+        made[i] = fit(ctx, p, p->head, &o);
+        for (size_t j = 0; j < i; j++)
+            for (int64_t s = 0; s < made[i]->plan.stored; s++)
+                assert_int_equal(same_member(made[i], s, made[j], s), is_point(method));
+        ll_ensemble *again = fit(others, p, p->head, &o);
+        assert_true(same_ensemble(again, made[i]));
+        ll_ensemble_free(again);
+        const char *recorded = lli_provenance_get(&made[i]->plan.provenance, "shuffle");
+        assert_true(is_point(method) ? !recorded : strcmp(recorded, shuffles[i]) == 0);
+    }
+    for (size_t i = 0; i < LLI_COUNT(shuffles); i++)
+        ll_ensemble_free(made[i]);
+    ll_context_free(others);
+}
+
+static void test_shuffles(void **state) {
+    (void)state;
+    each_method(check_shuffles, 1, 300);
 }
 
 /* Fewer samples are a prefix of more; every second sample of thin 1 is thin 2; a burn-in skips. */
@@ -537,7 +572,7 @@ static void test_out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_chains),
-        cmocka_unit_test(test_dropout_members),
+        cmocka_unit_test(test_dropout_members), cmocka_unit_test(test_shuffles),
         cmocka_unit_test(test_seeds),         cmocka_unit_test(test_threads),       cmocka_unit_test(test_chain_samples),
         cmocka_unit_test(test_weights),       cmocka_unit_test(test_prior_shrinks), cmocka_unit_test(test_auto_lr),
         cmocka_unit_test(test_divergence),    cmocka_unit_test(test_refusals),      cmocka_unit_test(test_no_allocation_in_loops),

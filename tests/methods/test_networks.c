@@ -222,6 +222,29 @@ static void test_threads(void **state) {
         }
 }
 
+/* Independent batches reach every method on deep heads and networks: other members, the same bytes for any number of threads. */
+static void test_independent(void **state) {
+    (void)state;
+    for (size_t m = 0; m < ll_method_count(); m++)
+        for (const subject *given = subjects; given <= MLP; given += 2) {
+            scene s = scene_new(given, ll_method_get(m).name, 1), other = scene_new(given, ll_method_get(m).name, 3);
+            ll_ensemble *full = fit(&s);
+            s.o.shuffle = other.o.shuffle = "independent";
+            ll_ensemble *one = fit(&s), *three = fit(&other);
+            /* point is theta*, which of a deep head is trained by these batches too */
+            bool same = is(s.o.method, "point") && s.network;
+            for (int64_t i = 0; i < one->plan.stored; i++) {
+                assert_int_equal(differing(one, i, full, i), same ? 0 : one->plan.model->tensors);
+                assert_int_equal(differing(one, i, three, i), 0);
+            }
+            ll_ensemble_free(full);
+            ll_ensemble_free(one);
+            ll_ensemble_free(three);
+            scene_free(&s);
+            scene_free(&other);
+        }
+}
+
 typedef struct cut {
     ll_context *ctx;
     double after;
@@ -519,7 +542,8 @@ static void test_out_of_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_members),  cmocka_unit_test(test_start),      cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_resume),   cmocka_unit_test(test_blocks),     cmocka_unit_test(test_network_is_encoding_and_head),
+        cmocka_unit_test(test_resume),   cmocka_unit_test(test_independent), cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_network_is_encoding_and_head),
         cmocka_unit_test(test_holdout),  cmocka_unit_test(test_one_layer_by_adam),
         cmocka_unit_test(test_batch_norm), cmocka_unit_test(test_dropout_places),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_divergence), cmocka_unit_test(test_out_of_memory),

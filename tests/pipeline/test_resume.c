@@ -51,10 +51,15 @@ typedef struct scene {
 typedef struct subject {
     const char *method;
     bool network;
+    const char *shuffle; /* NULL: full */
 } subject;
 
-static const subject subjects[] = {{"sgd", false}, {"sgld", false},     {"bootstrap", false}, {"dropout", false},
-                                   {"sgld", true}, {"bootstrap", true}, {"dropout", true},    {"ensemble", true}};
+static const subject subjects[] = {
+    {"sgd", false, NULL},           {"sgld", false, NULL},           {"bootstrap", false, NULL},
+    {"dropout", false, NULL},       {"sgld", true, NULL},            {"bootstrap", true, NULL},
+    {"dropout", true, NULL},        {"ensemble", true, NULL},        {"sgld", false, "independent"},
+    {"bootstrap", false, "independent"}, {"sgld", true, "independent"},
+};
 
 static ll_status fit_write(const scene *s, ll_context *ctx, const char *name, bool resume) {
     return s->network ? ll_fit_network_write(ctx, folder_path(name), s->p.data, s->network, &s->o, resume)
@@ -77,6 +82,8 @@ static void scene_init(scene *s, const subject *given) {
     s->o.burn_in = 1;
     s->o.lr_t0 = 50;
     s->o.seed = 21;
+    if (given->shuffle)
+        s->o.shuffle = given->shuffle;
     bool members = strcmp(method, "bootstrap") == 0 || strcmp(method, "ensemble") == 0;
     s->steps = members ? 6 * 3 * 4 : strcmp(method, "dropout") == 0 ? 3 * 4 : 4 + 6 * 3;
     if (given->network) { /* of whose moments and masks nothing may be lost either */

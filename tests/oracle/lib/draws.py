@@ -2,7 +2,7 @@
 """The project's random numbers, written a second time in numpy: Philox4x32-10, bounded draws, Fisher-Yates, dropout masks."""
 import numpy as np
 
-SHUFFLE, RESAMPLE, NOISE, TRAIN_MASK, PREDICT_MASK, TEST = 1, 2, 3, 4, 5, 255
+SHUFFLE, RESAMPLE, NOISE, TRAIN_MASK, PREDICT_MASK, BATCH, TEST = 1, 2, 3, 4, 5, 8, 255
 LOW = np.uint64(0xFFFFFFFF)
 
 
@@ -38,6 +38,10 @@ def below(seed, purpose, member, step, i, n):
 
 def resample(N, seed, member):
     return [below(seed, RESAMPLE, member, 0, i, N) for i in range(N)]
+
+
+def batch(rows, B, seed, member, step):
+    return [rows[below(seed, BATCH, member, step, i, len(rows))] for i in range(B)]
 
 
 def shuffle(rows, seed, member, epoch):
