@@ -121,7 +121,8 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
                         out->method ? out->method : "NULL");
     if (lli_fit_block_rows(out->shuffle) < 0)
         return lli_fail(ctx, LL_ERR_USAGE,
-                        "--shuffle is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384", out->shuffle);
+                        "--shuffle is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384",
+                        out->shuffle);
     if (method->networks_only && !network)
         return lli_fail(ctx, LL_ERR_USAGE, "the method %s trains whole networks: give --network, or at least --layers 2", out->method);
     warn_of_size(ctx, out, data);
