@@ -2,34 +2,33 @@
 /* Metadata between JSON and bundle. */
 #include "formats/meta.h"
 
-ll_status lli_meta_add(ll_context *ctx, ll_bundle *bundle, const json_t *object, const char *name) {
-    json_t *pairs = (json_t *)(uintptr_t)object; /* jansson iterates without const, and changes nothing */
-    const char *key;
-    json_t *value;
-    if (!json_is_object(pairs))
+ll_status lli_meta_add(ll_context *ctx, ll_bundle *bundle, const lli_tree *object, const char *name) {
+    if (!lli_tree_is_object(object))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata are not an object of texts", name);
-    json_object_foreach(pairs, key, value) {
-        if (!json_is_string(value))
-            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata \"%s\" are not a text", name, key);
-        LLI_TRY(lli_bundle_add_meta(ctx, bundle, key, json_string_value(value)));
+    for (int64_t i = 0; i < lli_tree_count(object); i++) {
+        const lli_tree *value = lli_tree_at(object, i);
+        if (!lli_tree_text(value))
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata \"%s\" are not a text", name, lli_tree_key(value));
+        LLI_TRY(lli_bundle_add_meta(ctx, bundle, lli_tree_key(value), lli_tree_text(value)));
     }
     return LL_OK;
 }
 
-static bool all_texts(json_t *object) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(object, key, value) {
-        if (!json_is_string(value))
+static bool all_texts(const lli_tree *object) {
+    for (int64_t i = 0; i < lli_tree_count(object); i++)
+        if (!lli_tree_text(lli_tree_at(object, i)))
             return false;
-    }
-    return json_is_object(object);
+    return lli_tree_is_object(object);
 }
 
 ll_status lli_meta_parse(ll_context *ctx, ll_bundle *bundle, const char *text, size_t size) {
-    json_t *object = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
-    ll_status status = object && all_texts(object) ? lli_meta_add(ctx, bundle, object, "comment") : LL_OK;
-    json_decref(object);
+    lli_tree *object;
+    ll_status status = lli_tree_parse(&object, ctx, text, size, "comment");
+    if (status != LL_OK)
+        return status == LL_ERR_FORMAT ? LL_OK : status;
+    if (all_texts(object))
+        status = lli_meta_add(ctx, bundle, object, "comment");
+    lli_tree_free(object);
     return status;
 }
 

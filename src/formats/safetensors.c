@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Reader of .safetensors: 8 bytes of header length, a JSON header, the data. Tensors are used in place. */
 #include <inttypes.h>
-#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "formats/bytes.h"
 #include "formats/meta.h"
 #include "formats/readers.h"
 #include "formats/safetensors.h"
+#include "formats/tree.h"
 
 #define HEADER_MAX ((uint64_t)100000000) /* the limit of the format's own library */
 
@@ -30,32 +32,26 @@ static bool dtype_of(ll_dtype *out, const char *code) {
     return false;
 }
 
-/* Element i of a JSON list of whole numbers >= 0, or -1. */
-static int64_t whole_number(const json_t *list, size_t i) {
-    const json_t *x = json_array_get(list, i);
-    return json_is_integer(x) && json_integer_value(x) >= 0 ? (int64_t)json_integer_value(x) : -1;
-}
-
-static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const char *key, const json_t *info, const unsigned char *data,
-                             uint64_t size, const char *name) {
-    const json_t *shape = json_object_get(info, "shape"), *offsets = json_object_get(info, "data_offsets");
-    const char *code = json_string_value(json_object_get(info, "dtype"));
-    if (!code || !json_is_array(shape) || json_array_size(offsets) != 2)
+static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const lli_tree *info, const unsigned char *data, uint64_t size,
+                             const char *name) {
+    const lli_tree *shape = lli_tree_get(info, "shape"), *offsets = lli_tree_get(info, "data_offsets");
+    const char *key = lli_tree_key(info), *code = lli_tree_text(lli_tree_get(info, "dtype"));
+    if (!code || !lli_tree_is_list(shape) || lli_tree_count(offsets) != 2)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header entry of \"%s\" is damaged; expected dtype, shape and two data_offsets", name,
                         key);
     lli_raw raw = {0};
     if (!dtype_of(&raw.dtype, code))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has the type %s, which is not read; expected F16 BF16 F32 F64, an integer or BOOL",
                         name, key, code);
-    if (json_array_size(shape) > LL_ARRAY_RANK_MAX)
+    if (lli_tree_count(shape) > LL_ARRAY_RANK_MAX)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has more than %d dimensions", name, key, LL_ARRAY_RANK_MAX);
-    raw.rank = (int)json_array_size(shape);
+    raw.rank = (int)lli_tree_count(shape);
     for (int i = 0; i < raw.rank; i++) {
-        raw.shape[i] = whole_number(shape, (size_t)i);
+        raw.shape[i] = lli_tree_whole(lli_tree_at(shape, i));
         if (raw.shape[i] < 0)
             return lli_fail(ctx, LL_ERR_FORMAT, "%s: the shape of \"%s\" is not a list of whole numbers", name, key);
     }
-    int64_t begin = whole_number(offsets, 0), end = whole_number(offsets, 1), bytes;
+    int64_t begin = lli_tree_whole(lli_tree_at(offsets, 0)), end = lli_tree_whole(lli_tree_at(offsets, 1)), bytes;
     if (!lli_raw_bytes(&bytes, &raw))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the shape of \"%s\" overflows", name, key);
     if (begin < 0 || end < begin || end - begin != bytes)
@@ -67,6 +63,16 @@ static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const char *key
     return lli_raw_add(ctx, bundle, key, &raw, data + begin, NULL);
 }
 
+static ll_status parse_header(lli_tree **out, ll_context *ctx, const unsigned char *bytes, size_t size, const char *name) {
+    char where[PATH_MAX];
+    snprintf(where, sizeof where, "%s: the header", name);
+    LLI_TRY(lli_tree_parse(out, ctx, (const char *)bytes, size, where));
+    if (lli_tree_is_object(*out))
+        return LL_OK;
+    lli_tree_free(*out);
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header is not a JSON object", name);
+}
+
 ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
     if (size < 8)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: %zu bytes are no .safetensors file; it is truncated", name, size);
@@ -76,24 +82,16 @@ ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsign
     if (length > size - 8)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRIu64 " bytes but the file has %zu; it is truncated", name, length,
                         size - 8);
-    json_error_t error;
-    json_t *header = json_loadb((const char *)bytes + 8, (size_t)length, JSON_REJECT_DUPLICATES, &error);
-    ll_status status = LL_OK;
-    if (!header)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header is not JSON: %s at byte %d", name, error.text, error.position);
-    if (!json_is_object(header)) {
-        status = lli_fail(ctx, LL_ERR_FORMAT, "%s: the header is not a JSON object", name);
-        goto done;
-    }
-    const char *key;
-    json_t *value;
-    json_object_foreach(header, key, value) {
-        if (strcmp(key, "__metadata__") == 0)
-            LLI_DO(lli_meta_add(ctx, bundle, value, name));
+    lli_tree *header;
+    ll_status status = parse_header(&header, ctx, bytes + 8, (size_t)length, name);
+    LLI_TRY(status);
+    for (int64_t i = 0; i < lli_tree_count(header) && status == LL_OK; i++) {
+        const lli_tree *value = lli_tree_at(header, i);
+        if (strcmp(lli_tree_key(value), "__metadata__") == 0)
+            status = lli_meta_add(ctx, bundle, value, name);
         else
-            LLI_DO(read_tensor(ctx, bundle, key, value, bytes + 8 + length, size - 8 - length, name));
+            status = read_tensor(ctx, bundle, value, bytes + 8 + length, size - 8 - length, name);
     }
-done:
-    json_decref(header);
+    lli_tree_free(header);
     return status;
 }

@@ -144,7 +144,37 @@ static void test_tree(void **state) {
     lli_tree_free(t);
     CHECK_FAILS(ctx, LL_ERR_FORMAT, "here: not JSON", lli_tree_parse(&t, ctx, text, 10, "here"));
     CHECK_FAILS(ctx, LL_ERR_FORMAT, "here: not JSON", lli_tree_parse(&t, ctx, "", 0, "here"));
-    CHECK_FAILS(ctx, LL_ERR_FORMAT, "duplicate", lli_tree_parse(&t, ctx, "{\"a\":1,\"a\":2}", 13, "here"));
+    CHECK_FAILS(ctx, LL_ERR_FORMAT, "here: not JSON: an object that has a key twice at line 2, column 3",
+                lli_tree_parse(&t, ctx, "[1,\n  {\"a\":1,\"a\":2}]", 20, "here"));
+    ll_context_free(ctx);
+}
+
+/* Whichever allocation fails, the answer is memory, never "not JSON". */
+static void test_tree_without_memory(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    static const char unit[] = "{\"a\":[1,2],\"b\":\"some text that takes a while\"},";
+    enum { UNITS = 2000 };
+    size_t size = 0;
+    char *text = malloc(UNITS * sizeof unit + 2);
+    assert_non_null(text);
+    text[size++] = '[';
+    for (int i = 0; i < UNITS; i++, size += sizeof unit - 1)
+        memcpy(text + size, unit, sizeof unit - 1);
+    text[size - 1] = ']';
+    lli_tree *t;
+    int64_t before = lli_memory_count(ctx);
+    CHECK_OK(ctx, lli_tree_parse(&t, ctx, text, size, "here"));
+    int64_t allocations = lli_memory_count(ctx) - before;
+    assert_int_equal(lli_tree_count(t), UNITS);
+    assert_in_range(allocations, 5, 50);
+    lli_tree_free(t);
+    for (int64_t i = 1; i <= allocations; i++) {
+        lli_memory_fail_at(ctx, i);
+        CHECK_FAILS(ctx, LL_ERR_MEMORY, "memory ran out", lli_tree_parse(&t, ctx, text, size, "here"));
+        assert_null(t);
+    }
+    free(text);
     ll_context_free(ctx);
 }
 
@@ -154,6 +184,7 @@ int main(void) {
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_tree_without_memory),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
