@@ -3,7 +3,7 @@
 """Builds and runs every test, stage by stage. The last line counts the cases.
 
   check.py             make check: the stages of CHECK
-  check.py --fuzz 60   only the fuzz targets, a minute each
+  check.py --fuzz 60   only the fuzz targets, a minute each, or those named after it; adds to the counts in docs/reliability.md
 
 A stage is a row of the table below: a title and a function, which records each case as passed, failed or skipped. A stage that cannot be built
 has failed, and the others go on. A skip never fails the run: a test that lacks its data fails by itself where LASTLAYER_REQUIRE_DATA=1.
@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as tree
+
+import fuzz as fuzzing
 
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
@@ -96,33 +98,31 @@ def tsan():
     suite("build-tsan", "--suite", "threads")
 
 
-def fuzz(seconds):
+def fuzz(seconds, names=(), counted=False):
+    names = names or fuzzing.targets()
     configure("build-fuzz", "-Dfuzz=true", *QUICK, CC="clang")
-    names = sorted(p.name for p in (root / "tests/fuzz/corpus").iterdir())
     build("build-fuzz", *(f"tests/fuzz/fuzz_{name}" for name in names))
-    for name in names:
-        target = root / "build-fuzz/tests/fuzz" / f"fuzz_{name}"
-        corpus = root / "build-fuzz" / "corpus" / name
-        corpus.mkdir(parents=True, exist_ok=True)
-        code, text = run(target, corpus, root / "tests/fuzz/corpus" / name, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048",
-                         "-print_final_stats=1", cwd=root / "build-fuzz")
-        if code:
-            print(text[-5000:])
-        record("failed" if code else "passed", f"fuzz {name}")
+    for name, passed, row, text in fuzzing.run(names, seconds):
+        if counted:
+            fuzzing.add_count(row)
+            print(f"   {name}: {row['executions']:,} executions in {row['seconds']} s, {row['edges']} edges", flush=True)
+        if not passed:
+            print(text[-8000:], flush=True)
+        record("passed" if passed else "failed", f"fuzz {name}")
 
 
 CHECK = (
     ("unit and command tests", plain),
     ("the same under ASan and UBSan", asan),
     ("threads under TSan", tsan),
-    ("fuzz targets, 4 s each", lambda: fuzz(4)),
+    ("fuzz targets, 3 s each", lambda: fuzz(3)),
 )
 
 
 def main(arguments):
     stages = CHECK
-    if len(arguments) == 2 and arguments[0] == "--fuzz":
-        stages = ((f"fuzz targets, {arguments[1]} s each", lambda: fuzz(int(arguments[1]))),)
+    if len(arguments) > 1 and arguments[0] == "--fuzz":
+        stages = ((f"fuzz targets, {arguments[1]} s each", lambda: fuzz(int(arguments[1]), arguments[2:], True)),)
     elif arguments:
         sys.exit(__doc__)
     for title, stage in stages:

@@ -320,9 +320,22 @@ static ll_status place_parameters(ll_context *ctx, lli_network *net) {
     return LL_OK;
 }
 
+/* Files say these numbers. Beyond the bound, which no memory holds, the product of two widths could overflow. */
+static ll_status check_extent(ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels, int64_t K) {
+    const int64_t most = (int64_t)1 << 28;
+    int64_t D;
+    if (lli_multiply(&D, height, width) && lli_multiply(&D, D, channels) && D >= 1 && D <= most && K >= 1 && K <= most)
+        return LL_OK;
+    return lli_fail(ctx, LL_ERR_DATA,
+                    "the network '%.100s' cannot read %" PRId64 "x%" PRId64 "x%" PRId64 " numbers for %" PRId64
+                    " classes; expected 1 to %" PRId64 " of both",
+                    text, height, width, channels, K, most);
+}
+
 ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
                           int64_t K) {
     *out = NULL;
+    LLI_TRY(check_extent(ctx, text, height, width, channels, K));
     const lli_kernels *kernels;
     LLI_TRY(lli_kernels_require(ctx, &kernels));
     lli_network *net;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What every fuzz target does: hand the bytes to one reader, then look at everything it promised. */
+/* What the fuzz targets share. A target hands its bytes to one reader, then uses what the reader accepted as the product would. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
@@ -7,44 +7,51 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "formats/readers.h"
+#include "base/bundle.h"
 
-typedef ll_status fuzz_reader(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
-
-static inline int fuzz_run(fuzz_reader *reader, const char *format, const uint8_t *bytes, size_t size) {
-    static ll_context *ctx;
-    if (!ctx) {
-        ll_context_options options = ll_context_options_default();
-        options.threads = 1;
-        if (ll_context_new(&ctx, &options) != LL_OK)
-            abort();
-    }
-    ll_bundle *bundle;
-    if (lli_bundle_new(&bundle, ctx, format) != LL_OK)
-        abort();
-    ctx->message[0] = 0;
-    ll_status status = reader(ctx, bundle, bytes, size, "fuzz");
-    if (status != LL_OK && !ctx->message[0])
-        abort(); /* every failure has its sentence */
-    double sum = 0;
-    for (int64_t i = 0; status == LL_OK && i < ll_bundle_count(bundle); i++) {
-        ll_array a = ll_bundle_array(bundle, i);
-        if ((uintptr_t)a.data % ll_dtype_size(a.dtype) != 0)
-            abort();
-        int64_t count = lli_array_count(&a);
-        for (int64_t k = 0; k < count; k++) /* the sanitizers watch that all of it is there */
-            sum += lli_array_real(&a, k);
-    }
-    volatile double sink = sum;
-    (void)sink;
-    ll_bundle_free(bundle);
-    return 0;
-}
-
-#define FUZZ_TARGET(format, reader)                                                                                                        \
+/* The body of a target: static void run(const uint8_t *bytes, size_t size). */
+#define FUZZ_TARGET(run)                                                                                                                   \
     int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);                                                                         \
     int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {                                                                        \
-        return fuzz_run(reader, format, bytes, size);                                                                                      \
+        run(bytes, size);                                                                                                                  \
+        fuzz_files_forget();                                                                                                               \
+        return 0;                                                                                                                          \
     }
+
+/* One context for all inputs, with one thread. */
+ll_context *fuzz_context(void);
+/* True for LL_OK. A failure must have its sentence, and must not be a defect of lastlayer's own. */
+bool fuzz_ok(ll_status status);
+/* Reads every element, name and piece of metadata; the sanitizers watch that all of it is there. */
+void fuzz_use_bundle(const ll_bundle *bundle);
+void fuzz_use_array(const ll_array *array);
+void fuzz_use_text(const char *text); /* NULL is fine */
+
+/* ---- files in memory (files.c) ---- */
+
+/* A path that exists on every machine, so that FILE:NAME is split there; what it holds is what the target says. */
+#define FUZZ_FILE "/dev/null"
+
+/* From now on, and until the input is done, reading `path` gives these bytes. They are borrowed. */
+void fuzz_file(const char *path, const void *bytes, size_t size);
+void fuzz_files_forget(void);
+/* What was written last through an output that was committed; NULL if nothing was. */
+const unsigned char *fuzz_file_written(size_t *size);
+
+/* ---- inputs of several pieces ---- */
+
+/* The next piece of the input, up to `mark` or the end, NUL-terminated in `out`; false when nothing is left. */
+bool fuzz_piece(char *out, size_t room, const uint8_t **bytes, size_t *size, char mark);
+
+/* ---- the readers of formats ---- */
+
+typedef ll_status fuzz_reader(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
+void fuzz_read(fuzz_reader *reader, const char *format, const uint8_t *bytes, size_t size);
+
+#define FUZZ_READER(format, reader)                                                                                                        \
+    static void run(const uint8_t *bytes, size_t size) {                                                                                   \
+        fuzz_read(reader, format, bytes, size);                                                                                            \
+    }                                                                                                                                      \
+    FUZZ_TARGET(run)
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as cifar: a clean answer, or one sentence. */
+#include "formats/readers.h"
 #include "fuzz.h"
 
-FUZZ_TARGET("cifar", lli_cifar_parse)
+FUZZ_READER("cifar", lli_cifar_parse)

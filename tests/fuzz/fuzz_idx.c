@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as idx: a clean answer, or one sentence. */
+#include "formats/readers.h"
 #include "fuzz.h"
 
-FUZZ_TARGET("idx", lli_idx_parse)
+FUZZ_READER("idx", lli_idx_parse)

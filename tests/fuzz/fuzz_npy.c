@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as npy: a clean answer, or one sentence. */
+#include "formats/readers.h"
 #include "fuzz.h"
 
-FUZZ_TARGET("npy", lli_npy_parse)
+FUZZ_READER("npy", lli_npy_parse)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as safetensors: a clean answer, or one sentence. */
+#include "formats/readers.h"
 #include "fuzz.h"
 
-FUZZ_TARGET("safetensors", lli_safetensors_parse)
+FUZZ_READER("safetensors", lli_safetensors_parse)

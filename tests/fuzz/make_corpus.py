@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes tests/fuzz/corpus/<format>/: small valid files made by numpy and the standard library, from which the fuzzers start and which
-the unit tests truncate and damage. The result is committed; run this again only to add a file."""
+"""Writes tests/fuzz/corpus/<target>/: small valid inputs made by numpy and the standard library, from which the fuzzers start and which
+the unit tests truncate and damage. What fuzzers found beyond them lies beside them, under the hash of its bytes. The result is committed;
+run this again only to add a file."""
 import gzip
 import io
 import json
@@ -91,3 +92,130 @@ put("png/rgb.png", png(np.arange(24, dtype="u1").reshape(2, 12), 2))
 put("png/gray1.png", png(np.array([[0xA0], [0x50], [0xFF]], "u1"), 0, 1))
 put("png/rgba16.png", png(np.arange(16, dtype="u1").reshape(1, 16), 6, 16))
 put("png/palette.png", png(np.array([[0, 1], [1, 0]], "u1"), 3, 8, b"\1\2\3\4\5\6"))
+
+# ---- whole files of lastlayer, as its manual describes them ----
+
+CONFIDENCES = ("sr", "std", "hq", "maxmin", "entropy", "mi", "margin")
+
+
+def f4(*shape):
+    return ("F32", list(shape), (np.arange(np.prod(shape)) % 7 / 8 - 0.25).astype("<f4").tobytes())
+
+
+def f8(values):
+    return ("F64", list(np.shape(values)), np.array(values, "<f8").tobytes())
+
+
+heads = {"format": "lastlayer-ensemble-1", "version": "0.1.0", "method": "sgd", "samples": "2", "seed": "0"}
+put("ensemble/heads.safetensors", safetensors({"W": f4(2, 2, 3), "b": f4(2, 2), "weight": f8([1, 1])}, heads))
+put("ensemble/dropout.safetensors", safetensors({"W": f4(1, 2, 3), "b": f4(1, 2), "weight": f8([1, 1, 1])},
+                                                {**heads, "method": "dropout", "drop16": "32768", "seed": "7"}))
+put("ensemble/networks.safetensors", safetensors(
+    {"layers.0.weight": f4(2, 2, 4), "layers.0.bias": f4(2, 2), "layers.1.weight": f4(2, 2, 2), "layers.1.bias": f4(2, 2),
+     "weight": f8([1, 1]), "scaling": f8([0, 1 / 255])},
+    {**heads, "format": "lastlayer-ensemble-2", "net": "mlp:2", "input": "2x2x1", "outputs": "2", "classes": "0,1"}))
+put("ensemble/dropout_networks.safetensors", safetensors(
+    {"layers.0.weight": f4(1, 3, 3), "layers.0.bias": f4(1, 3), "layers.1.weight": f4(1, 2, 3), "layers.1.bias": f4(1, 2),
+     "weight": f8([1, 1]), "scaling": f8([0, 1])},
+    {**heads, "format": "lastlayer-ensemble-2", "method": "dropout", "drop16": "6554", "net": "head:2", "input": "1x1x3", "outputs": "2"}))
+
+trained = {"format": "lastlayer-network-1", "version": "0.1.0", "net": "mlp:2", "input": "2x2x1", "shift": "0", "scale": "0.0039",
+           "classes": "0,1", "epochs": "1", "optimiser": "adam", "lr": "0.001", "batch-size": "32", "seed": "0", "kept_epoch": "1"}
+layers = {"layers.0.weight": f4(2, 4), "layers.0.bias": f4(2), "layers.1.weight": f4(2, 2), "layers.1.bias": f4(2)}
+put("network/mlp.safetensors", safetensors({**layers, "holdout": ("I64", [2], np.array([1, 5], "<i8").tobytes()),
+                                            "epochs": f8([[0.001, 0.7, 0.6, 1]])}, trained))
+put("network/head.safetensors", safetensors({"layers.0.weight": f4(3, 3), "layers.0.bias": f4(3), "layers.1.weight": f4(2, 3),
+                                             "layers.1.bias": f4(2)}, {**trained, "net": "head:2", "input": "1x1x3", "kept_epoch": "0"}))
+put("import/torch.safetensors", safetensors({"features.0.weight": f4(2, 4), "features.0.bias": f4(2), "classifier.weight": f4(3, 2),
+                                             "classifier.bias": f4(3)}))
+put("import/keras.safetensors", safetensors({"/dense_1/dense_1/kernel:0": f4(4, 2), "/dense_1/dense_1/bias:0": f4(2),
+                                             "/dense_2/dense_2/kernel:0": f4(2, 2), "/dense_2/dense_2/bias:0": f4(2),
+                                             "/bn/bn/gamma:0": f4(2), "/bn/bn/moving_mean:0": f4(2), "/bn/bn/moving_variance:0": f4(2)},
+                                            {"layer_names": "dense_1,bn,dense_2"}))
+put("import/head.safetensors", safetensors({"weight": f4(2, 3), "bias": f4(2), "optimizer_weights/x": f4(1)}))
+
+n = 4
+points = {"probs": np.array([[.5, .25, .25], [.25, .75, 0], [.25, .25, .5], [.625, .25, .125]], "<f4"), "label": np.array([0, 1, 2, 0], "<i4"),
+          "vote": np.array([0, 1, 2, 0], "<i4"), "sr_tail": np.array([.5, .25, .5, .375]), "truth": np.array([0, 1, 1, 2], "<i4")}
+for i, name in enumerate(CONFIDENCES):
+    points[name] = np.array([.5, .75, .5, .625]) if name == "sr" else -(np.arange(n) + i) / 16
+outside = {"out_" + k: v[:2] for k, v in points.items() if k != "truth"}
+CODES = {"<f4": "F32", "<f8": "F64", "<i4": "I32", "<i8": "I64", "|u1": "U8"}
+
+
+def tensors(arrays):
+    return {k: (CODES[v.dtype.str], list(v.shape), v.tobytes()) for k, v in arrays.items()}
+
+
+put("predictions/points.safetensors", safetensors(tensors({**points, **outside}), {"method": "sgd", "samples": "2"}))
+put("predictions/points.npz", npz({k: points[k] for k in ("probs", "label", "sr", "std", "truth")}, zipfile.ZIP_STORED))
+put("predictions/table.csv", b"label,sr,truth,p_0,p_1\n0,0.5,0,0.5,0.5\n1,0.75,1,0.25,0.75\n")
+members = np.stack([points["probs"], points["probs"][::-1]])
+put("outputs/probs.safetensors", safetensors(tensors({"probs": points["probs"], "labels": points["truth"]})))
+put("outputs/members.safetensors", safetensors(tensors({"logits": np.log(members + .1).astype("<f4"), "labels": points["truth"]})))
+put("outputs/probs.npy", npy(points["probs"].astype("<f8")))
+put("costs/costs.npy", npy(np.array([[0, 1, 2], [1, 0, 1], [5, 1, 0]], "<f8")))
+put("costs/costs.csv", b"0,1,2\n1,0,1\n5,1,0\n")
+put("costs/costs.safetensors", safetensors({"costs": f8([[0, 1, 2], [1, 0, 1], [5, 1, 0]])}))
+put("names/three.txt", b"cat\nan \xc3\xa4pfel \xe2\x80\xae <b>\r\n&amp;\n")
+rows = {"x": np.arange(12, dtype="<f4").reshape(4, 3), "labels": np.array([0, 1, 0, 1], "<i8")}
+put("dataset/features.safetensors", safetensors(tensors(rows)))
+put("dataset/head.safetensors", safetensors({"W": f4(2, 3), "b": f4(2)}))
+put("dataset/images.safetensors", safetensors(tensors({
+    "x_train": np.arange(16, dtype="u1").reshape(4, 2, 2), "y_train": np.array([0, 1, 2, 1], "<i8"),
+    "x_test": np.arange(12, dtype="u1").reshape(3, 2, 2), "y_test": np.array([0, 1, 2], "<i8")})))
+
+by_confidence = dict.fromkeys(CONFIDENCES, 0.25)
+evaluation = {
+    "n": 4, "errors": 1, "classes": 3, "accuracy": 0.75, "nll": 0.7, "brier": 0.5, "ece": 0.1, "mce": 0.2, "min_aurc": 0.25, "cost": 0.5,
+    "options": {"bins": 2, "edges": "left", "aupr": "step", "classifier": "mean", "compat": "none", "costs": True},
+    "bins": [{"lo": 0, "hi": 0.5, "n": 0, "accuracy": None, "confidence": None}, {"lo": 0.5, "hi": 1, "n": 4, "accuracy": 0.75, "confidence": 0.6}],
+    "aurc": by_confidence, "eaurc": by_confidence, "augrc": by_confidence, "failure_auroc": {**by_confidence, "mi": None},
+    "aurc_band": {"sr": {"best": 0.1, "expected": 0.25, "worst": 0.3}},
+    "ood": {"n": 2, "base_rate": 0.6, "auroc": by_confidence, "aupr_in": by_confidence, "aupr_out": by_confidence, "fpr95": by_confidence}}
+put("evaluation/full.json", json.dumps(evaluation).encode())
+score = {"n": 5, "errors": 2, "accuracy": 0.6, "nll": 0.7, "brier": 0.5, "ece": 0.14, "mce": 0.15,
+         **{kind: by_confidence for kind in ("aurc", "auroc", "aupr_in", "aupr_out", "fpr95")}}
+trial = {"trial": "sgd-lr0.1-B128-S2", "run": "sgd-lr0.1-B128", "method": "sgd", "samples": 2, "batch_size": 128, "epochs": None, "lr": 0.1,
+         "dropout": None, "status": "ok", "seconds": 0.5, "val": score, "test": score, "all": score}
+point = {**trial, "trial": "point-S1", "run": "point", "method": "point", "samples": 1, "batch_size": None, "lr": None}
+del point["all"]
+lost = {**{k: v for k, v in trial.items() if k not in ("val", "test", "all")}, "trial": "sgld-S2", "method": "sgld", "status": "diverged"}
+lines = [json.dumps(t, separators=(",", ":")).encode() + b"\n" for t in (trial, point, lost)]
+put("trials/three.jsonl", b"".join(lines))
+put("trials/lost.jsonl", lines[2])
+identity = json.dumps({"seed": "0", "method": "sgd"}).encode()
+choice = json.dumps({"protocol": "honest", "by": "aurc", "best": {"sgd": "sgd-lr0.1-B128-S2"}}).encode()
+kept = safetensors({"label": ("I32", [1], bytes(4))}, {"trial": "sgd-lr0.1-B128-S2"})
+put("store/whole.bin", b"\f".join((lines[0], identity, choice, kept)))
+put("store/young.bin", b"\f".join((lines[2], identity, choice, kept)))
+
+# ---- work files: the first byte tells the target what to put right ----
+
+put("slots/right.bin", b"\3" + bytes(64) + b"\1" + bytes(7) + bytes(120) + bytes(24) + b"\2" + bytes(7) + bytes(120) + b"\1" * 24)
+put("slots/raw.bin", b"\0" + b"lastlayer-slots-1".ljust(24, b"\0") + struct.pack("<qq", 4, 24) + b"fuzz")
+put("partial/right.bin", b"\3" + bytes(2000))
+put("partial/finished.bin", b"\7" + bytes(400))
+put("partial/raw.bin", b"\0" + struct.pack("<Q", 8) + b"{}      ")
+
+# ---- texts ----
+
+put("options/fit.txt", b"\3--features\nx.npy\n--labels=y.npy\n-m\nsgld\n--samples\n10\n--lr\nauto\n-o\ne.safetensors")
+put("options/search.txt", b"\10--store\nt\n--samples\n10,100/bootstrap:10\n--seed\n18446744073709551615\n--protocol\npaper\n--json")
+put("options/report.txt", b"\12a.npz\nb.npz\n--title\nx\n--\n--c.npz\n")
+put("options/typo.txt", b"\4--sampels=3\n-z\n--help")
+put("grid/paper.txt", b"point,sgd,sgld,bootstrap,dropout\n10,100,1000/bootstrap:10,100\n0.1,0.05,auto\n128\nbootstrap:10/dropout:100\n0.1,.5\nblock:2")
+put("grid/one.txt", b"sgd\n5\n1e-3\n32")
+put("lists/rows.txt", b"0,5,10:20\n999\n3:4,1")
+put("lists/classes.txt", b"first:2\nlast:3\nrandom:4\n0,3,4\nall\nblock:16384\nfull")
+put("net/mlp.txt", b"mlp:512,20")
+put("net/vgg.txt", b"vgg16:width=0.25")
+put("net/head.txt", b"head:3")
+put("number/real.txt", b"-12.5e-3")
+put("number/whole.txt", b"9223372036854775807")
+put("number/nan.txt", b"nan")
+put("number/long.txt", b"0.1000000000000000055511151231257827021181583404541015625e+300")
+put("split/named.txt", b"/dev/null:x")
+put("split/twice.txt", b"/dev:/dev/null:a:b")
+for i, path in enumerate(("npy/f4.npy", "npz/stored.npz", "safetensors/two.safetensors", "idx/u8.idx", "idx_gz/u8.idx.gz", "csv/named.csv", "png/rgb.png")):
+    put("file/" + path.replace("/", "_"), bytes([(128, 2, 3, 4, 5, 6, 8)[i]]) + (root / path).read_bytes())

@@ -338,6 +338,22 @@ static void tensors_have_names_and_shapes(void **state) {
     trial_free(&t);
 }
 
+/* Files and flags say how large the input is: neither nothing nor what overflows a product may get through. */
+static void inputs_that_no_network_reads(void **state) {
+    (void)state;
+    static const int64_t extents[][4] = {{1, 1, 0, 2},         {0, 32, 3, 2},        {1, 1, 5, 0},
+                                         {-1, -1, 1, 2},       {1, 1, INT64_MAX, 2}, {1, 1, 5, INT64_MAX},
+                                         {1, 1 << 15, 1 << 15, 2}, {1 << 24, 1 << 24, 1 << 24, 2}};
+    ll_context *ctx = check_context(1);
+    for (size_t i = 0; i < LLI_COUNT(extents); i++) {
+        const int64_t *e = extents[i];
+        lli_network *net;
+        CHECK_FAILS(ctx, LL_ERR_DATA, "expected 1 to", lli_network_new(&net, ctx, "head:2", e[0], e[1], e[2], e[3]));
+        assert_null(net);
+    }
+    ll_context_free(ctx);
+}
+
 static void texts_that_tell_no_network(void **state) {
     (void)state;
     static const char *const texts[] = {
@@ -366,6 +382,7 @@ int main(void) {
         cmocka_unit_test(kinds_of_rows),
         cmocka_unit_test(tensors_have_names_and_shapes),
         cmocka_unit_test(texts_that_tell_no_network),
+        cmocka_unit_test(inputs_that_no_network_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Any text as a list of rows, a choice of classes, an order of shuffling and, after a line break, as two of them. */
+#include "base/memory.h"
+#include "data/classes.h"
+#include "fuzz.h"
+#include "methods/method.h"
+#include "pipeline/rows.h"
+
+static void run(const uint8_t *bytes, size_t size) {
+    enum { ROWS = 1000, CLASSES = 10 };
+    ll_context *ctx = fuzz_context();
+    char text[256];
+    while (fuzz_piece(text, sizeof text, &bytes, &size, '\n')) {
+        int64_t *rows, count;
+        int32_t *classes;
+        if (fuzz_ok(lli_rows_parse(ctx, &rows, &count, text, ROWS)))
+            for (int64_t i = 0; i < count; i++)
+                if (rows[i] < 0 || rows[i] >= ROWS)
+                    abort();
+        lli_memory_free(rows);
+        if (fuzz_ok(lli_classes_parse(&classes, &count, ctx, text, CLASSES, false, 7))) {
+            for (int64_t i = 0; i < count; i++)
+                if (classes[i] < 0 || classes[i] >= CLASSES)
+                    abort();
+            lli_memory_free(classes);
+        }
+        (void)lli_classes_largest(text);
+        (void)lli_fit_block_rows(text);
+    }
+}
+
+FUZZ_TARGET(run)
