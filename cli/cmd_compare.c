@@ -163,7 +163,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_compare_text(&text, ctx, rows, &args->options,
                                  args->json ? LL_TEXT_JSON : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN);
     if (status == LL_OK)
-        fputs(text, stdout);
+        term_print_text(text);
     ll_text_free(text);
     free(rows);
     return status;

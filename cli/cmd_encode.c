@@ -54,15 +54,15 @@ static void summary(const encode_args *args, const ll_network *network, const ll
     const int64_t rows[] = {data->train ? ll_dataset_rows(data->train) - held : 0, held, data->test ? ll_dataset_rows(data->test) : 0,
                             data->out ? ll_dataset_rows(data->out) : 0};
     static const char *const names[] = {"training", "validation", "test", "out"};
-    FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
+    FILE *to = inputs_written(args->output);
     const char *mark = "";
     for (size_t i = 0; i < COUNT(rows); i++)
         if (rows[i]) {
-            fprintf(to, "%s%" PRId64 " %s", mark, rows[i], names[i]);
+            term_print(to, "%s%" PRId64 " %s", mark, rows[i], names[i]);
             mark = ", ";
         }
-    fprintf(to, " rows, %" PRId64 " features of %s, %.1f s -> %s\n", ll_network_features(network), ll_network_text(network), seconds,
-            args->output);
+    term_print(to, " rows, %" PRId64 " features of %s, %.1f s -> %s\n", ll_network_features(network), ll_network_text(network), seconds,
+               args->output);
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {

@@ -87,7 +87,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK)
         status = ll_evaluation_text(&text, ctx, evaluation, args->json ? LL_TEXT_JSON : args->csv ? LL_TEXT_CSV : LL_TEXT_PLAIN);
     if (status == LL_OK)
-        fputs(text, stdout);
+        term_print_text(text);
     ll_text_free(text);
     free(evaluation);
     ll_predictions_free(out_points);

@@ -66,10 +66,10 @@ static int64_t samples_of(const ll_fit_options *options) {
 }
 
 static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) {
-    FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
+    FILE *to = inputs_written(args->output);
     int64_t S = samples_of(&args->options);
-    fprintf(to, "%s: %" PRId64 " member%s, %" PRId64 " classes, %" PRId64 " features, %.1f s -> %s\n", args->options.method, S,
-            S == 1 ? "" : "s", K, D, seconds, args->output);
+    term_print(to, "%s: %" PRId64 " member%s, %" PRId64 " classes, %" PRId64 " features, %.1f s -> %s\n", args->options.method, S,
+               S == 1 ? "" : "s", K, D, seconds, args->output);
 }
 
 static ll_status check(const fit_args *args, const parsed *typed) {

@@ -78,11 +78,11 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK)
         status = ll_network_write(ctx, args->output, network);
     if (status == LL_OK) {
-        FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
-        fprintf(to, "%s: %" PRId64 " classes, %" PRId64 " features -> %s\n", ll_network_text(network), ll_network_classes(network),
-                ll_network_features(network), args->output);
+        FILE *to = inputs_written(args->output);
+        term_print(to, "%s: %" PRId64 " classes, %" PRId64 " features -> %s\n", ll_network_text(network), ll_network_classes(network),
+                   ll_network_features(network), args->output);
         if (score.n)
-            fprintf(to, "test accuracy %.4f (%" PRId64 " rows), NLL %.4f\n", score.accuracy, score.n, score.nll);
+            term_print(to, "test accuracy %.4f (%" PRId64 " rows), NLL %.4f\n", score.accuracy, score.n, score.nll);
     }
     ll_images_free(images);
     ll_network_free(network);

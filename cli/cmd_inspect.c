@@ -48,16 +48,20 @@ static void size_text(char *out, size_t size, double bytes) {
     snprintf(out, size, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
+static int printed_width(const char *name) {
+    return (int)ll_text_escape(NULL, 0, name, LL_TEXT_PLAIN);
+}
+
 static void print_text(const char *path, const ll_bundle *bundle, const ll_ensemble *ensemble) {
     int64_t count = ll_bundle_count(bundle), meta = ll_bundle_meta_count(bundle);
-    term_print_safe(path);
-    printf(": %s, %" PRId64 " array%s\n", ll_bundle_format(bundle), count, count == 1 ? "" : "s");
+    term_print(stdout, "%s: %s, %" PRId64 " array%s\n", path, ll_bundle_format(bundle), count, count == 1 ? "" : "s");
     if (ensemble)
-        printf("ensemble: method %s, S = %" PRId64 " members, K = %" PRId64 " classes, D = %" PRId64 " features\n",
-               ll_ensemble_method(ensemble), ll_ensemble_samples(ensemble), ll_ensemble_classes(ensemble), ll_ensemble_features(ensemble));
+        term_print(stdout, "ensemble: method %s, S = %" PRId64 " members, K = %" PRId64 " classes, D = %" PRId64 " features\n",
+                   ll_ensemble_method(ensemble), ll_ensemble_samples(ensemble), ll_ensemble_classes(ensemble),
+                   ll_ensemble_features(ensemble));
     int width = 5;
     for (int64_t i = 0; i < count; i++) {
-        int length = (int)strlen(ll_bundle_name(bundle, i));
+        int length = printed_width(ll_bundle_name(bundle, i));
         width = length > width ? length : width;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -65,48 +69,42 @@ static void print_text(const char *path, const ll_bundle *bundle, const ll_ensem
         char shape[200], size[32];
         shape_text(shape, sizeof shape, &array);
         size_text(size, sizeof size, byte_count(&array));
-        fputs("  ", stdout);
-        term_print_safe(ll_bundle_name(bundle, i));
-        printf("%*s  %-4s  %-16s  %s\n", width - (int)strlen(ll_bundle_name(bundle, i)), "", ll_dtype_name(array.dtype), shape, size);
+        const char *name = ll_bundle_name(bundle, i);
+        term_print(stdout, "  %s%*s  %-4s  %-16s  %s\n", name, width - printed_width(name), "", ll_dtype_name(array.dtype), shape, size);
     }
     if (meta > 0)
-        puts("metadata");
-    for (int64_t i = 0; i < meta; i++) {
-        fputs("  ", stdout);
-        term_print_safe(ll_bundle_meta_key(bundle, i));
-        fputs(": ", stdout);
-        term_print_safe(ll_bundle_meta_value(bundle, i));
-        putchar('\n');
-    }
+        term_print(stdout, "metadata\n");
+    for (int64_t i = 0; i < meta; i++)
+        term_print(stdout, "  %s: %s\n", ll_bundle_meta_key(bundle, i), ll_bundle_meta_value(bundle, i));
 }
 
 static void print_json(const char *path, const ll_bundle *bundle, const ll_ensemble *ensemble) {
-    fputs("{\"file\": ", stdout);
+    term_print(stdout, "{\"file\": ");
     term_print_json_string(path);
-    printf(", \"format\": \"%s\", \"arrays\": [", ll_bundle_format(bundle));
+    term_print(stdout, ", \"format\": \"%s\", \"arrays\": [", ll_bundle_format(bundle));
     for (int64_t i = 0; i < ll_bundle_count(bundle); i++) {
         ll_array array = ll_bundle_array(bundle, i);
         char shape[200];
         shape_text(shape, sizeof shape, &array);
-        printf("%s{\"name\": ", i ? ", " : "");
+        term_print(stdout, "%s{\"name\": ", i ? ", " : "");
         term_print_json_string(ll_bundle_name(bundle, i));
-        printf(", \"dtype\": \"%s\", \"shape\": %s, \"bytes\": %.0f}", ll_dtype_name(array.dtype), shape, byte_count(&array));
+        term_print(stdout, ", \"dtype\": \"%s\", \"shape\": %s, \"bytes\": %.0f}", ll_dtype_name(array.dtype), shape, byte_count(&array));
     }
-    fputs("], \"metadata\": {", stdout);
+    term_print(stdout, "], \"metadata\": {");
     for (int64_t i = 0; i < ll_bundle_meta_count(bundle); i++) {
-        fputs(i ? ", " : "", stdout);
+        term_print(stdout, "%s", i ? ", " : "");
         term_print_json_string(ll_bundle_meta_key(bundle, i));
-        fputs(": ", stdout);
+        term_print(stdout, ": ");
         term_print_json_string(ll_bundle_meta_value(bundle, i));
     }
-    putchar('}');
+    term_print(stdout, "}");
     if (ensemble) {
-        fputs(", \"ensemble\": {\"method\": ", stdout);
+        term_print(stdout, ", \"ensemble\": {\"method\": ");
         term_print_json_string(ll_ensemble_method(ensemble));
-        printf(", \"samples\": %" PRId64 ", \"classes\": %" PRId64 ", \"features\": %" PRId64 "}", ll_ensemble_samples(ensemble),
-               ll_ensemble_classes(ensemble), ll_ensemble_features(ensemble));
+        term_print(stdout, ", \"samples\": %" PRId64 ", \"classes\": %" PRId64 ", \"features\": %" PRId64 "}",
+                   ll_ensemble_samples(ensemble), ll_ensemble_classes(ensemble), ll_ensemble_features(ensemble));
     }
-    puts("}");
+    term_print(stdout, "}\n");
 }
 
 /* An ensemble is told by what it holds; any other file with a W is not one, and that is no failure. */

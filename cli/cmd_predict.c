@@ -115,10 +115,10 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK)
         status = ll_predict_write(ctx, args->output, ensemble, points, &options);
     if (status == LL_OK) {
-        FILE *to = inputs_is_stdout(args->output) ? stderr : stdout;
+        FILE *to = inputs_written(args->output);
         int64_t S = ll_ensemble_samples(ensemble);
-        fprintf(to, "%" PRId64 " points by %" PRId64 " member%s of %s, %.1f s -> %s\n", ll_dataset_rows(points), S, S == 1 ? "" : "s",
-                ll_ensemble_method(ensemble), term_seconds() - start, args->output);
+        term_print(to, "%" PRId64 " points by %" PRId64 " member%s of %s, %.1f s -> %s\n", ll_dataset_rows(points), S, S == 1 ? "" : "s",
+                   ll_ensemble_method(ensemble), term_seconds() - start, args->output);
     }
     ll_dataset_free(data);
     ll_dataset_free(out);

@@ -158,11 +158,11 @@ static ll_status check(const report_args *args, const parsed *typed, const list 
 
 static void tell(const char *path) {
     struct stat page;
-    FILE *to = inputs_is_stdout(path) ? stderr : stdout;
+    FILE *to = inputs_written(path);
     if (stat(path, &page) == 0 && S_ISREG(page.st_mode))
-        fprintf(to, "%s, %.0f kB; open it in any browser\n", path, (double)page.st_size / 1000);
+        term_print(to, "%s, %.0f kB; open it in any browser\n", path, (double)page.st_size / 1000);
     else
-        fprintf(to, "%s is written\n", path);
+        term_print(to, "%s is written\n", path);
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {

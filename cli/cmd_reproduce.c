@@ -37,7 +37,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK)
         status = ll_reproduce(&text, ctx, typed->operand, &args->options);
     if (status == LL_OK) {
-        fputs(text, stdout);
+        term_print_text(text);
         term_note("the tables are in %s/%s%s%s: tables.md, tables.csv, tables.json", args->options.folder, typed->operand,
                   args->options.quick ? "-quick" : "", args->options.network || args->options.features ? "-given" : "");
     }

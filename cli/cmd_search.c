@@ -159,7 +159,7 @@ static ll_status print(ll_context *ctx, const search_args *args) {
     if (status == LL_OK)
         status = ll_results_text(&text, ctx, results, args->options.protocol, args->options.by, form);
     if (status == LL_OK)
-        fputs(text, stdout);
+        term_print_text(text);
     ll_text_free(text);
     ll_results_free(results);
     return status;

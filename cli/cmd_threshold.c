@@ -42,34 +42,39 @@ static const char honest[] = "chosen and measured on the same points: on new poi
 
 static void print_text(const threshold_args *args, const ll_threshold *t) {
     if (!t->found) {
-        printf("no threshold on %s reaches a risk of %g: %" PRId64 " of %" PRId64 " points are wrong, and the surest ones are among them\n",
-               args->by, args->risk, t->errors, t->n);
+        term_print(stdout,
+                   "no threshold on %s reaches a risk of %g: %" PRId64 " of %" PRId64
+                   " points are wrong, and the surest ones are among them\n",
+                   args->by, args->risk, t->errors, t->n);
         return;
     }
-    printf("answer when %s >= %.17g\n", args->by, t->cut);
-    printf("coverage  %.4f  (%" PRId64 " of %" PRId64 " points answered, %" PRId64 " abstained)\n", t->coverage, t->accepted, t->n,
-           t->n - t->accepted);
-    printf("risk      %.4f  (%" PRId64 " errors among them; without a threshold %" PRId64 " errors, %.4f)\n", t->risk, t->accepted_errors,
-           t->errors, (double)t->errors / (double)t->n);
-    printf("%s\n", honest);
+    term_print(stdout, "answer when %s >= %.17g\n", args->by, t->cut);
+    term_print(stdout, "coverage  %.4f  (%" PRId64 " of %" PRId64 " points answered, %" PRId64 " abstained)\n", t->coverage, t->accepted,
+               t->n, t->n - t->accepted);
+    term_print(stdout, "risk      %.4f  (%" PRId64 " errors among them; without a threshold %" PRId64 " errors, %.4f)\n", t->risk,
+               t->accepted_errors, t->errors, (double)t->errors / (double)t->n);
+    term_print(stdout, "%s\n", honest);
 }
 
 static void json_number(const char *key, double x) {
-    printf(", \"%s\": ", key);
+    term_print(stdout, ", \"%s\": ", key);
     term_print_json_number(x);
 }
 
 static void print_json(const threshold_args *args, const ll_threshold *t) {
-    printf("{\"by\": \"%s\"", args->by);
+    term_print(stdout, "{\"by\": ");
+    term_print_json_string(args->by);
     json_number("asked_risk", args->risk);
     json_number("asked_coverage", args->coverage);
-    printf(", \"found\": %s", t->found ? "true" : "false");
+    term_print(stdout, ", \"found\": %s", t->found ? "true" : "false");
     json_number("cut", t->found ? t->cut : NAN);
     json_number("coverage", t->found ? t->coverage : NAN);
     json_number("risk", t->found ? t->risk : NAN);
-    printf(", \"accepted\": %" PRId64 ", \"accepted_errors\": %" PRId64 ", \"n\": %" PRId64 ", \"errors\": %" PRId64, t->accepted,
-           t->accepted_errors, t->n, t->errors);
-    printf(", \"note\": \"%s\"}\n", honest);
+    term_print(stdout, ", \"accepted\": %" PRId64 ", \"accepted_errors\": %" PRId64 ", \"n\": %" PRId64 ", \"errors\": %" PRId64,
+               t->accepted, t->accepted_errors, t->n, t->errors);
+    term_print(stdout, ", \"note\": ");
+    term_print_json_string(honest);
+    term_print(stdout, "}\n");
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {

@@ -102,15 +102,15 @@ typedef struct result {
 } result;
 
 static void print_table(FILE *to, const ll_epoch *epochs, int64_t count) {
-    fprintf(to, "epoch         lr      loss  held NLL  held acc      s\n");
+    term_print(to, "epoch         lr      loss  held NLL  held acc      s\n");
     for (int64_t i = 0; i < count; i++) {
         const ll_epoch *e = &epochs[i];
-        fprintf(to, "%5" PRId64 "  %9.3g  %8.5f", e->epoch, e->lr, e->nll);
+        term_print(to, "%5" PRId64 "  %9.3g  %8.5f", e->epoch, e->lr, e->nll);
         if (isnan(e->held_nll))
-            fprintf(to, "         -         -");
+            term_print(to, "         -         -");
         else
-            fprintf(to, "  %8.5f  %8.5f", e->held_nll, e->held_accuracy);
-        fprintf(to, "  %5.1f\n", e->seconds);
+            term_print(to, "  %8.5f  %8.5f", e->held_nll, e->held_accuracy);
+        term_print(to, "  %5.1f\n", e->seconds);
     }
 }
 
@@ -121,16 +121,17 @@ static void print_text(FILE *to, const train_args *args, const result *r) {
     ll_network_holdout(r->network, &held);
     if (args->table)
         print_table(to, epochs, count);
-    fprintf(to, "%s: %" PRId64 " rows, %" PRId64 " classes, epoch %" PRId64 " of %" PRId64 ", %.1f s -> %s\n", ll_network_text(r->network),
-            ll_dataset_rows(r->train) - held, ll_network_classes(r->network), kept, count, r->seconds, args->output);
+    term_print(to, "%s: %" PRId64 " rows, %" PRId64 " classes, epoch %" PRId64 " of %" PRId64 ", %.1f s -> %s\n",
+               ll_network_text(r->network), ll_dataset_rows(r->train) - held, ll_network_classes(r->network), kept, count, r->seconds,
+               args->output);
     if (held && kept > 0)
-        fprintf(to, "held-out accuracy %.4f (%" PRId64 " rows)\n", epochs[kept - 1].held_accuracy, held);
+        term_print(to, "held-out accuracy %.4f (%" PRId64 " rows)\n", epochs[kept - 1].held_accuracy, held);
     if (r->score.n)
-        fprintf(to, "test accuracy     %.4f (%" PRId64 " rows), NLL %.4f\n", r->score.accuracy, r->score.n, r->score.nll);
+        term_print(to, "test accuracy     %.4f (%" PRId64 " rows), NLL %.4f\n", r->score.accuracy, r->score.n, r->score.nll);
 }
 
 static void print_pair(const char *key, double x) {
-    printf("\"%s\": ", key);
+    term_print(stdout, "\"%s\": ", key);
     term_print_json_number(x);
 }
 
@@ -138,37 +139,40 @@ static void print_json(const result *r) {
     int64_t count, held;
     const ll_epoch *epochs = ll_network_epochs(r->network, &count);
     ll_network_holdout(r->network, &held);
-    printf("{\"net\": ");
+    term_print(stdout, "{\"net\": ");
     term_print_json_string(ll_network_text(r->network));
-    printf(", \"classes\": %" PRId64 ", \"rows\": %" PRId64 ", \"holdout\": %" PRId64 ", \"kept_epoch\": %" PRId64 ", ",
-           ll_network_classes(r->network), ll_dataset_rows(r->train) - held, held, ll_network_kept(r->network));
+    term_print(stdout, ", \"classes\": %" PRId64 ", \"rows\": %" PRId64 ", \"holdout\": %" PRId64 ", \"kept_epoch\": %" PRId64 ", ",
+               ll_network_classes(r->network), ll_dataset_rows(r->train) - held, held, ll_network_kept(r->network));
     print_pair("seconds", r->seconds);
-    printf(",\n \"test\": ");
+    term_print(stdout, ",\n");
+    term_print(stdout, " \"test\": ");
     if (r->score.n) {
-        printf("{\"rows\": %" PRId64 ", ", r->score.n);
+        term_print(stdout, "{\"rows\": %" PRId64 ", ", r->score.n);
         print_pair("accuracy", r->score.accuracy);
-        printf(", ");
+        term_print(stdout, ", ");
         print_pair("nll", r->score.nll);
-        printf("}");
+        term_print(stdout, "}");
     } else {
-        printf("null");
+        term_print(stdout, "null");
     }
-    printf(",\n \"epochs\": [");
+    term_print(stdout, ",\n");
+    term_print(stdout, " \"epochs\": [");
     for (int64_t i = 0; i < count; i++) {
         const ll_epoch *e = &epochs[i];
-        printf("%s\n  {\"epoch\": %" PRId64 ", ", i ? "," : "", e->epoch);
+        term_print(stdout, "%s\n", i ? "," : "");
+        term_print(stdout, "  {\"epoch\": %" PRId64 ", ", e->epoch);
         const struct {
             const char *key;
             double value;
         } pairs[] = {
             {"lr", e->lr}, {"nll", e->nll}, {"held_nll", e->held_nll}, {"held_accuracy", e->held_accuracy}, {"seconds", e->seconds}};
         for (size_t p = 0; p < COUNT(pairs); p++) {
-            printf("%s", p ? ", " : "");
+            term_print(stdout, "%s", p ? ", " : "");
             print_pair(pairs[p].key, pairs[p].value);
         }
-        printf("}");
+        term_print(stdout, "}");
     }
-    printf("\n ]}\n");
+    term_print(stdout, "\n ]}\n");
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
@@ -197,10 +201,11 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK) {
         r.network = network;
         r.seconds = term_seconds() - start;
+        FILE *to = inputs_written(args->output);
         if (args->json)
             print_json(&r);
         else
-            print_text(inputs_is_stdout(args->output) ? stderr : stdout, args, &r);
+            print_text(to, args, &r);
     }
     ll_network_free(network);
     ll_images_free(images);

@@ -115,6 +115,11 @@ bool inputs_is_stdout(const char *path) {
     return stat(path, &a) == 0 && fstat(STDOUT_FILENO, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+FILE *inputs_written(const char *output) {
+    term_written(output);
+    return inputs_is_stdout(output) ? stderr : stdout;
+}
+
 ll_status inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) {
     static const char *const pairs[][2] = {
         {"features_train", "labels_train"}, {"features_val", "labels_val"}, {"features_test", "labels_test"},

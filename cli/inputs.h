@@ -3,6 +3,8 @@
 #ifndef CLI_INPUTS_H
 #define CLI_INPUTS_H
 
+#include <stdio.h>
+
 #include "command.h"
 
 /* The flags that name a training set and a head. */
@@ -43,6 +45,8 @@ ll_status inputs_check_safetensors(const char *output, const char *what) LL_CHEC
 ll_status inputs_require_truth(const ll_predictions *predictions, const char *path) LL_CHECK_RESULT;
 /* Is this path where our stdout goes? */
 bool inputs_is_stdout(const char *path);
+/* The output is whole; its summary goes to what is returned: standard output, unless that took the output itself. */
+FILE *inputs_written(const char *output);
 /* Labels that a container has beside its features (labels_train beside features_train): FILE:NAME in `out`, or "". */
 ll_status inputs_find_labels(char *out, size_t size, ll_context *ctx, const char *features) LL_CHECK_RESULT;
 

@@ -13,12 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
-static char kept[2048];
+enum { SENTENCE_MAX = 2048 };
+
+static char kept[SENTENCE_MAX];
+
+/* One line, whatever it quotes. */
+static void sentence(char out[SENTENCE_MAX], const char *format, va_list args) {
+    char raw[SENTENCE_MAX];
+    vsnprintf(raw, sizeof raw, format, args);
+    ll_text_escape(out, SENTENCE_MAX, raw, LL_TEXT_PLAIN);
+}
 
 ll_status complain(ll_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(kept, sizeof kept, format, args);
+    sentence(kept, format, args);
     va_end(args);
     return status;
 }
@@ -102,50 +111,41 @@ static void on_progress(void *user, const char *what, double done, double total)
 
 /* ---- sentences ---- */
 
-/* Ends a sentence with a full stop, unless it ends in a line of its own (an example to paste) or a mark. */
-static const char *stop(const char *sentence) {
-    size_t length = strlen(sentence);
-    if (length == 0 || strchr(sentence, '\n'))
-        return "";
-    return strchr(".!?", sentence[length - 1]) ? "" : ".";
+/* Ends a sentence with a full stop, unless it has one. */
+static const char *stop(const char *said) {
+    size_t length = strlen(said);
+    return length == 0 || strchr(".!?", said[length - 1]) ? "" : ".";
 }
 
-static void put_safe(FILE *to, const char *text, const char *allowed) {
-    for (; *text; text++)
-        fputc(((unsigned char)*text < 32 && !strchr(allowed, *text)) || *text == 127 ? '?' : *text, to);
-}
-
-static void say(const char *color, const char *prefix, const char *sentence) {
+static void say(const char *color, const char *prefix, const char *said) {
     bool colored = use_color();
     wipe_bar();
-    fprintf(stderr, "%s%s%s ", colored ? color : "", prefix, colored ? "\033[0m" : "");
-    put_safe(stderr, sentence, "\n"); /* it may quote names from files */
-    fprintf(stderr, "%s\n", stop(sentence));
+    fprintf(stderr, "%s%s%s %s%s\n", colored ? color : "", prefix, colored ? "\033[0m" : "", said, stop(said));
     fflush(stderr);
 }
 
 void term_error(const char *command, const ll_context *ctx, const char *otherwise) {
-    const char *sentence = *kept ? kept : ctx && *ll_context_message(ctx) ? ll_context_message(ctx) : otherwise;
+    const char *said = *kept ? kept : ctx && *ll_context_message(ctx) ? ll_context_message(ctx) : otherwise;
     char prefix[64];
     snprintf(prefix, sizeof prefix, command ? "lastlayer %s:" : "lastlayer:", command);
-    say("\033[1;31m", prefix, sentence);
+    say("\033[1;31m", prefix, said);
 }
 
 void term_note(const char *format, ...) {
-    char sentence[2048];
+    char said[SENTENCE_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    sentence(said, format, args);
     va_end(args);
-    say("\033[2m", "note:", sentence);
+    say("\033[2m", "note:", said);
 }
 
-static void on_log(void *user, ll_log_level level, const char *sentence) {
+static void on_log(void *user, ll_log_level level, const char *said) {
     (void)user;
     if (level == LL_LOG_WARNING)
-        say("\033[1;33m", "warning:", sentence);
+        say("\033[1;33m", "warning:", said);
     else
-        say("\033[2m", "note:", sentence);
+        say("\033[2m", "note:", said);
 }
 
 /* ---- Ctrl-C ---- */
@@ -207,55 +207,86 @@ void term_context_free(ll_context *ctx) {
     ll_context_free(ctx);
 }
 
-/* ---- stdout ---- */
+/* ---- results ---- */
 
-ll_status term_flush(void) {
+static char written[SENTENCE_MAX]; /* the output that is whole */
+static int lost;                   /* errno of the first piece of stdout that did not arrive */
+
+static void arrived(FILE *to, bool yes) {
+    if (!yes && to == stdout && !lost)
+        lost = errno ? errno : EIO;
+}
+
+static void put(FILE *to, const char *text) {
     errno = 0;
-    bool failed = ferror(stdout) != 0;
-    int why = 0;
-    if (fflush(stdout) != 0) {
-        failed = true;
-        why = errno;
+    arrived(to, fputs(text, to) >= 0);
+}
+
+static void put_escaped(FILE *to, const char *text, ll_text_form form) {
+    size_t size = ll_text_escape(NULL, 0, text, form) + 1;
+    char *escaped = malloc(size);
+    if (!escaped) {
+        arrived(to, false);
+        return;
     }
-    if (failed)
-        return complain(LL_ERR_WRITE, "cannot write to standard output%s%s", why ? ": " : "", why ? strerror(why) : "");
-    return LL_OK;
+    ll_text_escape(escaped, size, text, form);
+    put(to, escaped);
+    free(escaped);
 }
 
-void term_print_safe(const char *text) {
-    put_safe(stdout, text, "");
+/* The line breaks of the format itself, then its text without them, then those at its end. */
+void term_print(FILE *to, const char *format, ...) {
+    size_t before = strspn(format, "\n"), length = strlen(format), after = 0;
+    while (before + after < length && format[length - 1 - after] == '\n')
+        after++;
+    char *inner = strndup(format + before, length - before - after), *raw = NULL;
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int size = inner ? vsnprintf(NULL, 0, inner, args) : -1;
+    if (size >= 0 && (raw = malloc((size_t)size + 1)))
+        vsnprintf(raw, (size_t)size + 1, inner, again);
+    va_end(again);
+    va_end(args);
+    for (size_t i = 0; i < before; i++)
+        put(to, "\n");
+    if (raw)
+        put_escaped(to, raw, LL_TEXT_PLAIN);
+    else
+        arrived(to, false);
+    for (size_t i = 0; i < after; i++)
+        put(to, "\n");
+    free(raw);
+    free(inner);
 }
 
-/* Bytes of the UTF-8 character at `p`, or 0 if there is none. Overlong forms and surrogates are let through: readers replace them. */
-static size_t utf8_length(const unsigned char *p) {
-    size_t length = p[0] < 0x80 ? 1 : (p[0] & 0xe0) == 0xc0 ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : (p[0] & 0xf8) == 0xf0 ? 4 : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
+void term_print_text(const char *text) {
+    put(stdout, text);
 }
 
 void term_print_json_string(const char *text) {
-    putchar('"');
-    while (*text) {
-        unsigned char c = (unsigned char)*text;
-        size_t length = utf8_length((const unsigned char *)text);
-        if (c == '"' || c == '\\')
-            printf("\\%c", c);
-        else if (c < 32)
-            printf("\\u%04x", c);
-        else if (length == 0)
-            fputs("\\ufffd", stdout);
-        else
-            fwrite(text, 1, length, stdout);
-        text += length ? length : 1;
-    }
-    putchar('"');
+    put_escaped(stdout, text, LL_TEXT_JSON);
 }
 
 void term_print_json_number(double x) {
     if (isfinite(x))
-        printf("%.17g", x);
+        term_print(stdout, "%.17g", x);
     else
-        fputs("null", stdout);
+        term_print(stdout, "null");
+}
+
+void term_written(const char *path) {
+    snprintf(written, sizeof written, "%s", path);
+}
+
+ll_status term_flush(void) {
+    errno = 0;
+    arrived(stdout, fflush(stdout) == 0 && !ferror(stdout));
+    if (!lost)
+        return LL_OK;
+    if (lost == EINTR)
+        return complain(LL_ERR_CANCELLED, "interrupted");
+    if (*written)
+        return complain(LL_ERR_WRITE, "%s is written; the summary on standard output could not be: %s", written, strerror(lost));
+    return complain(LL_ERR_WRITE, "cannot write to standard output: %s", strerror(lost));
 }

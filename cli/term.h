@@ -3,6 +3,8 @@
 #ifndef CLI_TERM_H
 #define CLI_TERM_H
 
+#include <stdio.h>
+
 #include "lastlayer.h"
 
 #define TERM_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
@@ -18,14 +20,19 @@ void term_note(const char *format, ...) TERM_PRINTF(1, 2);
 ll_status term_context_new(ll_context **out, int threads) LL_CHECK_RESULT;
 void term_context_free(ll_context *ctx);
 
+/* ---- stdout, or stderr where stdout takes the output. Nothing else of the command prints results: what these print is escaped ---- */
+
+/* A piece of a line. Only the line breaks that begin or end the format are breaks; those in what it quotes are not. */
+void term_print(FILE *to, const char *format, ...) TERM_PRINTF(2, 3);
+void term_print_text(const char *text); /* a text of the library, as it is: its names have gone through ll_text_escape */
+void term_print_json_string(const char *text);
+void term_print_json_number(double x); /* null where x is not finite */
+
+/* A file is whole: should standard output fail afterwards, the sentence says so. */
+void term_written(const char *path);
 /* Everything printed on stdout has arrived, or LL_ERR_WRITE. */
 ll_status term_flush(void) LL_CHECK_RESULT;
 
 double term_seconds(void); /* a clock for durations */
-
-/* Text of others on our terminal: control characters become '?'. */
-void term_print_safe(const char *text);
-void term_print_json_string(const char *text);
-void term_print_json_number(double x); /* null where x is not finite */
 
 #endif

@@ -581,6 +581,11 @@ LL_API ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const l
 
 typedef enum ll_text_form { LL_TEXT_PLAIN, LL_TEXT_JSON, LL_TEXT_CSV, LL_TEXT_MARKDOWN } ll_text_form;
 
+/* Text of others made harmless: control characters, line breaks, marks that turn the direction of writing and bytes that are not UTF-8
+ * become visible (\x1b, \n, \u202e); with LL_TEXT_JSON a JSON string with its quotes. All texts and sentences of the library have gone
+ * through it. As snprintf: fills at most `size` bytes of `out` (NULL where size is 0), returns the length of the whole. */
+LL_API size_t ll_text_escape(char *out, size_t size, const char *text, ll_text_form form);
+
 /* A NUL-terminated text to free with ll_text_free. */
 LL_API ll_status ll_evaluation_text(char **out, ll_context *ctx, const ll_evaluation *evaluation, ll_text_form form) LL_CHECK_RESULT;
 LL_API void ll_text_free(char *text);

@@ -84,10 +84,17 @@ ll_status lli_cancel_check(ll_context *ctx) {
     return lli_cancelled(ctx) ? lli_fail(ctx, LL_ERR_CANCELLED, "interrupted") : LL_OK;
 }
 
+/* A sentence is one line of harmless text, whatever the names it quotes hold. */
+static void sentence(char out[LLI_MESSAGE_MAX], const char *format, va_list args) {
+    char raw[LLI_MESSAGE_MAX];
+    vsnprintf(raw, sizeof raw, format, args);
+    ll_text_escape(out, LLI_MESSAGE_MAX, raw, LL_TEXT_PLAIN);
+}
+
 ll_status lli_fail(ll_context *ctx, ll_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(ctx->message, sizeof ctx->message, format, args);
+    sentence(ctx->message, format, args);
     va_end(args);
     return status;
 }
@@ -96,13 +103,13 @@ void lli_log(ll_context *ctx, ll_log_level level, const char *format, ...) {
     struct lli_shared *shared = ctx->shared;
     if (!shared->log || ctx->quiet)
         return;
-    char sentence[LLI_MESSAGE_MAX];
+    char said[LLI_MESSAGE_MAX];
     va_list args;
     va_start(args, format);
-    vsnprintf(sentence, sizeof sentence, format, args);
+    sentence(said, format, args);
     va_end(args);
     pthread_mutex_lock(&shared->lock);
-    shared->log(shared->user, level, sentence);
+    shared->log(shared->user, level, said);
     pthread_mutex_unlock(&shared->lock);
 }
 

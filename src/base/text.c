@@ -67,35 +67,25 @@ ll_status lli_text_take(lli_text *text, char **out) {
     return LL_OK;
 }
 
-/* Length of the well-formed UTF-8 sequence at s, 0 if there is none. */
-static int utf8_length(const unsigned char *s) {
-    if (s[0] < 0x80)
-        return 1;
-    int length = s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
-    for (int i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool surrogate = s[0] == 0xed && s[1] >= 0xa0, beyond = s[0] == 0xf4 && s[1] >= 0x90;
-    return length && (overlong || surrogate || beyond) ? 0 : length;
+static void escape(lli_text *text, const char *s, ll_text_form form) {
+    int64_t count = (int64_t)ll_text_escape(NULL, 0, s, form);
+    if (!reserve(text, count))
+        return;
+    ll_text_escape(text->data + text->length, (size_t)count + 1, s, form);
+    text->length += count;
+}
+
+void lli_text_foreign(lli_text *text, const char *s) {
+    escape(text, s, LL_TEXT_PLAIN);
 }
 
 void lli_text_json_string(lli_text *text, const char *s) {
-    lli_text_append(text, "\"", 1);
-    const unsigned char *p = (const unsigned char *)s;
-    while (*p) {
-        int length = utf8_length(p);
-        if (*p == '"' || *p == '\\')
-            lli_text_add(text, "\\%c", *p);
-        else if (*p < 0x20 || *p == 0x7f)
-            lli_text_add(text, "\\u%04x", *p);
-        else if (length)
-            lli_text_append(text, (const char *)p, length);
-        else
-            lli_text_append(text, "\xef\xbf\xbd", 3);
-        p += length ? length : 1;
-    }
-    lli_text_append(text, "\"", 1);
+    escape(text, s, LL_TEXT_JSON);
+}
+
+void lli_text_json_pair(lli_text *text, const char *before, const char *key, const char *value) {
+    lli_text_add(text, "%s\"%s\": ", before, key);
+    lli_text_json_string(text, value);
 }
 
 /* printf follows the host's locale; whatever it took for the decimal point becomes one. */

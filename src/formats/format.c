@@ -78,12 +78,11 @@ static bool is_cifar(const unsigned char *bytes, size_t size) {
 }
 
 ll_status lli_pickle_refuse(ll_context *ctx, const char *name) {
-    return lli_fail(
-        ctx, LL_ERR_FORMAT,
-        "%s: a PyTorch pickle is not read, because loading one can run any code in it; convert it with these two lines of Python:\n"
-        "import numpy, torch\n"
-        "numpy.savez(\"model.npz\", **{k: v.float().numpy() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()})",
-        name, name);
+    return lli_fail(ctx, LL_ERR_FORMAT,
+                    "%s: a PyTorch pickle is not read, because loading one can run any code in it; this line of Python converts it: "
+                    "import numpy, torch; numpy.savez(\"model.npz\", "
+                    "**{k: v.float().numpy() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()})  # makes model.npz",
+                    name, name);
 }
 
 static ll_status refuse_pickle(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {

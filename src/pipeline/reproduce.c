@@ -166,7 +166,7 @@ ll_status lli_reproduce_images(ll_context *ctx, lli_reproduce *r, int task) {
     if (status == LL_ERR_READ && r->experiment.files) {
         char why[LLI_MESSAGE_MAX];
         memcpy(why, ctx->message, sizeof why);
-        return lli_fail(ctx, status, "%.400s\n%s needs %s", why, r->experiment.name, r->experiment.files);
+        return lli_fail(ctx, status, "%.400s; %s needs %s", why, r->experiment.name, r->experiment.files);
     }
     return status;
 }

@@ -157,11 +157,10 @@ static ll_status describe(lli_text *out, const tables *t) {
     for (int64_t s = 0; s < r->seed_count; s++)
         lli_text_add(out, "%s %" PRIu64, s ? "," : "", r->seeds[s]);
     lli_text_add(out, ".\n");
-    if (r->options.features)
-        lli_text_add(out, "On given features: %s.\n", r->options.features);
-    else
-        lli_text_add(out, "Network: %s%s.\n", r->options.network ? r->options.network : r->experiment.net,
-                     r->options.network ? "" : ", trained here; a tenth of the training rows chooses");
+    const char *given = r->options.features ? r->options.features : r->options.network;
+    lli_text_add(out, r->options.features ? "On given features: " : "Network: ");
+    lli_text_foreign(out, given ? given : r->experiment.net);
+    lli_text_add(out, "%s.\n", given ? "" : ", trained here; a tenth of the training rows chooses");
     lli_text_add(out, "Grid of the last layer: lr %s, S %s, epochs %s, p %s, batches of %s.\n", r->experiment.last.lr,
                  r->experiment.last.samples, r->experiment.last.epochs, r->experiment.last.dropout, r->experiment.batch_size);
     if (r->full)

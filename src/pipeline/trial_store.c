@@ -156,7 +156,7 @@ static ll_status write_evaluations(ll_context *ctx, const lli_trial_store *s, co
     ll_status status;
     lli_text_init(&text, ctx);
     lli_text_init(&name, ctx);
-    lli_text_add(&text, "{\"trial\": \"%s\"", trial->name);
+    lli_text_json_pair(&text, "{", "trial", trial->name);
     for (ll_split split = 0; split < LL_SPLIT_COUNT; split++) {
         if (split == LL_SPLIT_ALL && trial->score[LL_SPLIT_ALL].n == trial->score[LL_SPLIT_TEST].n)
             continue;

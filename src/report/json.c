@@ -92,10 +92,12 @@ static void ood(lli_text *out, const ll_evaluation *e) {
 
 static void options(lli_text *out, const ll_evaluation *e) {
     const ll_evaluate_options *o = &e->rules;
-    lli_text_add(out,
-                 "  \"options\": {\"bins\": %" PRId64
-                 ", \"edges\": \"%s\", \"aupr\": \"%s\", \"classifier\": \"%s\", \"compat\": \"%s\", \"costs\": %s},\n",
-                 o->bins, o->edges, o->aupr, o->classifier, o->compat, o->costs ? "true" : "false");
+    lli_text_add(out, "  \"options\": {\"bins\": %" PRId64, o->bins);
+    lli_text_json_pair(out, ", ", "edges", o->edges);
+    lli_text_json_pair(out, ", ", "aupr", o->aupr);
+    lli_text_json_pair(out, ", ", "classifier", o->classifier);
+    lli_text_json_pair(out, ", ", "compat", o->compat);
+    lli_text_add(out, ", \"costs\": %s},\n", o->costs ? "true" : "false");
 }
 
 static void rules(lli_text *out, const ll_evaluation *e) {
@@ -163,8 +165,7 @@ void lli_json_threshold(lli_text *out, const ll_threshold *t) {
 }
 
 void lli_json_compare_row(lli_text *out, const ll_compare_row *row) {
-    lli_text_add(out, "{\"method\": ");
-    lli_text_json_string(out, row->method);
+    lli_text_json_pair(out, "{", "method", row->method);
     lli_text_add(out, ", \"samples\": %" PRId64 ", \"diverged\": %s, \"seconds_fit\": ", row->samples, row->diverged ? "true" : "false");
     lli_text_json_number(out, row->seconds_fit);
     lli_text_add(out, ", \"seconds_predict\": ");

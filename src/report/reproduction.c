@@ -234,8 +234,11 @@ static void add_pair(lli_text *out, const char *key, double value, const char *b
 }
 
 static void add_row_json(lli_text *out, const lli_reproduced_row *row) {
-    lli_text_add(out, "{\"task\": \"%s\", \"protocol\": \"%s\", \"scope\": \"%s\", \"method\": \"%s\", \"trials\": [", row->task,
-                 row->protocol, row->scope, row->method);
+    lli_text_json_pair(out, "{", "task", row->task);
+    lli_text_json_pair(out, ", ", "protocol", row->protocol);
+    lli_text_json_pair(out, ", ", "scope", row->scope);
+    lli_text_json_pair(out, ", ", "method", row->method);
+    lli_text_add(out, ", \"trials\": [");
     for (int64_t s = 0; s < row->seeds; s++) {
         lli_text_add(out, "%s", s ? ", " : "");
         lli_text_json_string(out, row->trial[s]->name);
@@ -257,7 +260,10 @@ static void add_row_json(lli_text *out, const lli_reproduced_row *row) {
 }
 
 static void add_json(lli_text *out, const lli_reproduction *r) {
-    lli_text_add(out, "{\n\"dataset\": \"%s\",\n\"version\": \"%s\",\n\"isa\": \"%s\",\n\"seeds\": [", r->dataset, LL_VERSION, ll_isa());
+    lli_text_json_pair(out, "{\n", "dataset", r->dataset);
+    lli_text_json_pair(out, ",\n", "version", LL_VERSION);
+    lli_text_json_pair(out, ",\n", "isa", ll_isa());
+    lli_text_add(out, ",\n\"seeds\": [");
     for (int64_t s = 0; s < r->seed_count; s++)
         lli_text_add(out, "%s%" PRIu64, s ? ", " : "", r->seeds[s]);
     lli_text_add(out, "],\n\"rows\": [");

@@ -21,7 +21,7 @@ static void end_cell(lli_table *table) {
 }
 
 void lli_table_cell(lli_table *table, const char *text) {
-    lli_text_append(&table->text, text, (int64_t)strlen(text));
+    lli_text_foreign(&table->text, text);
     end_cell(table);
 }
 
@@ -67,11 +67,6 @@ static int64_t width_of(const char *cell) {
     return width;
 }
 
-/* A line break inside a cell would break the table. */
-static void add_character(lli_text *out, const char *c) {
-    lli_text_append(out, *c == '\n' || *c == '\r' ? " " : c, 1);
-}
-
 static void pad(lli_text *out, int64_t count) {
     for (; count > 0; count--)
         lli_text_append(out, " ", 1);
@@ -83,8 +78,7 @@ static void write_plain(lli_text *out, const char *cell, bool left, bool first, 
         pad(out, 2);
     if (!left)
         pad(out, space);
-    for (; *cell; cell++)
-        add_character(out, cell);
+    lli_text_append(out, cell, (int64_t)strlen(cell));
     if (left && !last)
         pad(out, space);
 }
@@ -92,9 +86,9 @@ static void write_plain(lli_text *out, const char *cell, bool left, bool first, 
 static void write_markdown(lli_text *out, const char *cell) {
     lli_text_append(out, " ", 1);
     for (; *cell; cell++) {
-        if (*cell == '|' || *cell == '\\')
+        if (strchr("|\\<[`", *cell))
             lli_text_append(out, "\\", 1);
-        add_character(out, cell);
+        lli_text_append(out, cell, 1);
     }
     lli_text_append(out, " |", 2);
 }
@@ -102,7 +96,7 @@ static void write_markdown(lli_text *out, const char *cell) {
 static void write_csv(lli_text *out, const char *cell, int column) {
     if (column > 0)
         lli_text_append(out, ",", 1);
-    if (!strpbrk(cell, ",\"\r\n")) {
+    if (!strpbrk(cell, ",\"")) {
         lli_text_add(out, "%s", cell);
         return;
     }

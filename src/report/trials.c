@@ -46,7 +46,12 @@ static void add_whole(lli_text *out, const char *key, int64_t value) {
 }
 
 void lli_trial_json(lli_text *out, const ll_trial *t) {
-    lli_text_add(out, "{\"trial\":\"%s\",\"run\":\"%s\",\"method\":\"%s\"", t->name, t->run, t->method);
+    lli_text_add(out, "{\"trial\":");
+    lli_text_json_string(out, t->name);
+    lli_text_add(out, ",\"run\":");
+    lli_text_json_string(out, t->run);
+    lli_text_add(out, ",\"method\":");
+    lli_text_json_string(out, t->method);
     add_whole(out, "samples", t->samples);
     add_whole(out, "batch_size", t->batch_size);
     add_whole(out, "epochs", t->epochs);
@@ -94,7 +99,9 @@ static void add_choice(lli_text *out, const ll_trial *trials, int64_t count, con
         if (!first_of_method(trials, i))
             continue;
         int64_t best = lli_selection_best(s, trials, count, trials[i].method);
-        lli_text_add(out, "%s\n  \"%s\": ", more ? "," : "", trials[i].method);
+        lli_text_add(out, "%s\n  ", more ? "," : "");
+        lli_text_json_string(out, trials[i].method);
+        lli_text_add(out, ": ");
         if (best < 0)
             lli_text_add(out, "null");
         else

@@ -98,6 +98,50 @@ static void bfloat_rounds_to_even(void **state) {
     assert_true(lli_half_from_bfloat(0xc040) == -3.0f);
 }
 
+/* Every kind that is escaped, the characters beside each, and what is left alone. */
+static void foreign_text_is_made_harmless(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *plain, *json;
+    } cases[] = {
+        {"a b~", "a b~", "\"a b~\""},
+        {"\x1b[31m\x01\x1f\x7f", "\\x1b[31m\\x01\\x1f\\x7f", "\"\\u001b[31m\\u0001\\u001f\\u007f\""},
+        {"\n\r\t", "\\n\\r\\t", "\"\\u000a\\u000d\\u0009\""},
+        {"\xc2\x80\xc2\x9f\xc2\xa0", "\\u0080\\u009f\xc2\xa0", "\"\\u0080\\u009f\xc2\xa0\""},
+        {"\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90", "\\u061c\\u200e\\u200f\xe2\x80\x90", "\"\\u061c\\u200e\\u200f\xe2\x80\x90\""},
+        {"\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf", "\\u2028\\u202e\xe2\x80\xaf", "\"\\u2028\\u202e\xe2\x80\xaf\""},
+        {"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9", "\xe2\x81\xa5\\u2066\\u2069", "\"\xe2\x81\xa5\\u2066\\u2069\""},
+        {"\xff\xc0\xaf\xe2\x80", "\\xff\\xc0\\xaf\\xe2\\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {"\"\\", "\"\\", "\"\\\"\\\\\""},
+        {NULL, "", "\"\""},
+    };
+    char out[64];
+    for (size_t i = 0; i < LLI_COUNT(cases); i++) {
+        assert_int_equal(ll_text_escape(out, sizeof out, cases[i].text, LL_TEXT_PLAIN), strlen(cases[i].plain));
+        assert_string_equal(out, cases[i].plain);
+        assert_int_equal(ll_text_escape(out, sizeof out, cases[i].text, LL_TEXT_JSON), strlen(cases[i].json));
+        assert_string_equal(out, cases[i].json);
+        assert_int_equal(ll_text_escape(NULL, 0, cases[i].text, LL_TEXT_JSON), strlen(cases[i].json));
+    }
+    assert_int_equal(ll_text_escape(out, 6, "ab\x1b""c", LL_TEXT_PLAIN), 7); /* no half of an escape, and nothing after it */
+    assert_string_equal(out, "ab");
+    assert_int_equal(ll_text_escape(out, 1, "ab", LL_TEXT_PLAIN), 2);
+    assert_string_equal(out, "");
+}
+
+static void sentences_are_one_harmless_line(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    assert_int_equal(lli_fail(ctx, LL_ERR_DATA, "%s: wrong", "a\nb\x1b[0m\xff"), LL_ERR_DATA);
+    assert_string_equal(ll_context_message(ctx), "a\\nb\\x1b[0m\\xff: wrong");
+    char many[4 * LLI_MESSAGE_MAX];
+    memset(many, '\x1b', sizeof many - 1);
+    many[sizeof many - 1] = 0;
+    assert_int_equal(lli_fail(ctx, LL_ERR_DATA, "%s", many), LL_ERR_DATA);
+    assert_true(strlen(ll_context_message(ctx)) < LLI_MESSAGE_MAX);
+    ll_context_free(ctx);
+}
+
 static void json_strings_are_always_valid(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
@@ -233,6 +277,8 @@ int main(void) {
         cmocka_unit_test(half_is_ieee),
 #endif
         cmocka_unit_test(bfloat_rounds_to_even),
+        cmocka_unit_test(foreign_text_is_made_harmless),
+        cmocka_unit_test(sentences_are_one_harmless_line),
         cmocka_unit_test(json_strings_are_always_valid),
         cmocka_unit_test(memory_refuses_overflow_and_counts),
         cmocka_unit_test(arrays_convert),

@@ -230,9 +230,9 @@ static void tables_escape_and_align(void **state) {
     for (size_t i = 0; i < LLI_COUNT(cells); i++)
         lli_table_cell(&table, cells[i]);
     const char *expected[] = {
-        [LL_TEXT_PLAIN] = "név          x\na|b        1,5\nsay \"so\"      \n",
-        [LL_TEXT_CSV] = "név,x\na|b,\"1,5\"\n\"say \"\"so\"\"\n\",\n",
-        [LL_TEXT_MARKDOWN] = "| név | x |\n|---|---:|\n| a\\|b | 1,5 |\n| say \"so\"  |  |\n",
+        [LL_TEXT_PLAIN] = "név           x\na|b         1,5\nsay \"so\"\\n     \n",
+        [LL_TEXT_CSV] = "név,x\na|b,\"1,5\"\n\"say \"\"so\"\"\\n\",\n",
+        [LL_TEXT_MARKDOWN] = "| név | x |\n|---|---:|\n| a\\|b | 1,5 |\n| say \"so\"\\\\n |  |\n",
     };
     static const ll_text_form forms[] = {LL_TEXT_PLAIN, LL_TEXT_CSV, LL_TEXT_MARKDOWN};
     for (size_t i = 0; i < LLI_COUNT(forms); i++) {
