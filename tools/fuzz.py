@@ -30,7 +30,8 @@ CORPUS_EACH, CORPUS_FILE = 48 << 10, 8 << 10  # bytes of found inputs kept per t
 # What a target reads, for the table.
 READS = {
     "npy": ".npy", "npz": ".npz", "safetensors": ".safetensors", "idx": ".idx", "idx_gz": ".idx.gz", "csv": ".csv", "cifar": "CIFAR .bin",
-    "png": ".png", "file": "a file of any name, and one array of it", "ensemble": "an ensemble; predicts a row",
+    "png": ".png", "file": "a file of any name, and one array of it", "json": "JSON, against jansson",
+    "ensemble": "an ensemble; predicts a row",
     "network": "a network; encodes a row", "import": "a network of Keras or PyTorch", "dataset": "features and labels, a head, images",
     "predictions": "predictions; evaluates them", "outputs": "probabilities and logits of others", "costs": "a cost matrix",
     "names": "class names", "evaluation": "the JSON of an evaluation", "trials": "runs.jsonl of a search",

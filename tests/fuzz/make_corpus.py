@@ -173,6 +173,8 @@ evaluation = {
     "aurc": by_confidence, "eaurc": by_confidence, "augrc": by_confidence, "failure_auroc": {**by_confidence, "mi": None},
     "aurc_band": {"sr": {"best": 0.1, "expected": 0.25, "worst": 0.3}},
     "ood": {"n": 2, "base_rate": 0.6, "auroc": by_confidence, "aupr_in": by_confidence, "aupr_out": by_confidence, "fpr95": by_confidence}}
+put("json/all.json", json.dumps([None, True, False, 0, -1.5e-3, 2**70, "\u00e4\u202e\\\"\n\U0001f600", {"a": [], "b": {}}]).encode())
+put("json/utf8.json", '{"\u00e4\U0001f600" : [ "\u20ac" ]}\n'.encode())
 put("evaluation/full.json", json.dumps(evaluation).encode())
 score = {"n": 5, "errors": 2, "accuracy": 0.6, "nll": 0.7, "brier": 0.5, "ece": 0.14, "mce": 0.15,
          **{kind: by_confidence for kind in ("aurc", "auroc", "aupr_in", "aupr_out", "fpr95")}}
