@@ -23,7 +23,7 @@ counts = root / "tests/fuzz/counts.csv"
 page = root / "docs/reliability.md"
 BEGIN, END = "<!-- tests/fuzz/counts.csv -->\n", "<!-- end of counts -->\n"
 COLUMNS = ("target", "executions", "seconds", "crashes", "edges")
-LONGEST = {"number": 128, "net": 128, "split": 256, "lists": 256, "grid": 512, "options": 512, "names": 512, "slots": 1024}  # bytes, else:
+LONGEST = {"number": 128, "net": 128, "split": 256, "escape": 256, "lists": 256, "grid": 512, "options": 512, "names": 512, "slots": 1024}  # bytes, else:
 LONGEST_ELSE = 4096
 CORPUS_EACH, CORPUS_FILE = 48 << 10, 8 << 10  # bytes of found inputs kept per target, and of one
 
@@ -37,7 +37,7 @@ READS = {
     "names": "class names", "evaluation": "the JSON of an evaluation", "trials": "runs.jsonl of a search",
     "store": "all files of a search's store", "partial": "the work file of a fit", "slots": "the work file of a training",
     "options": "the command line", "grid": "the lists of a search", "lists": "rows, classes, shuffles", "net": "the text of a network",
-    "number": "a number, against the C library", "split": "FILE:NAME",
+    "number": "a number, against the C library", "split": "FILE:NAME", "escape": "text made harmless, against jansson",
 }
 
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "formats/file.h"
 #include "metrics/evaluate.h"
+#include "pipeline/class_names.h"
 #include "pipeline/report_inputs.h"
 #include "predict/predictions.h"
 #include "report/page.h"
@@ -66,9 +67,7 @@ typedef struct job {
     lli_page_method methods[LLI_REPORT_INPUTS_MAX];
     lli_page_source sources[LLI_REPORT_INPUTS_MAX];
     lli_page page;
-    lli_file names_file;
-    char *names;              /* the text, lines ended by NUL */
-    const char **class_names; /* [K] */
+    lli_class_names names;
     ll_bundle *images;
 } job;
 
@@ -83,9 +82,7 @@ static void release(job *j) {
             lli_memory_free(blocks[b]);
     }
     lli_memory_free(j->entries);
-    lli_file_release(&j->names_file);
-    lli_memory_free(j->names);
-    lli_memory_free(j->class_names);
+    lli_class_names_release(&j->names);
     ll_bundle_free(j->images);
     lli_report_inputs_release(&j->inputs);
     lli_memory_free(j);
@@ -261,29 +258,9 @@ static int64_t classes_of(const job *j) {
 }
 
 static ll_status read_names(ll_context *ctx, job *j, const char *path) {
-    int64_t K = classes_of(j), count = 0;
-    LLI_TRY(lli_file_read(&j->names_file, ctx, path));
-    int64_t size = (int64_t)j->names_file.size;
-    if (memchr(j->names_file.bytes, 0, (size_t)size))
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s is not a text file; expected the name of one class per line", path);
-    LLI_TRY(lli_memory_new(ctx, &j->names, size + 1, 1));
-    memcpy(j->names, j->names_file.bytes, (size_t)size);
-    for (int64_t i = 0; i < size; i++)
-        count += j->names[i] == '\n' || i + 1 == size;
-    LLI_TRY(lli_memory_new(ctx, &j->class_names, count, sizeof *j->class_names));
-    char *line = j->names;
-    for (int64_t k = 0; k < count; k++) {
-        size_t length = strcspn(line, "\n");
-        j->class_names[k] = line;
-        if (length && line[length - 1] == '\r')
-            line[length - 1] = 0;
-        line[length] = 0;
-        line += length + 1;
-    }
-    if (K && count != K)
-        return lli_fail(ctx, LL_ERR_DATA, "%s has %" PRId64 " lines; expected %" PRId64 ", the name of one class each", path, count, K);
-    j->page.class_names = j->class_names;
-    j->page.class_count = count;
+    LLI_TRY(lli_class_names_read(&j->names, ctx, path, classes_of(j)));
+    j->page.class_names = j->names.list;
+    j->page.class_count = j->names.count;
     return LL_OK;
 }
 

@@ -15,7 +15,7 @@ static volatile double sink; /* keeps the compiler from leaving out what is only
 
 static void hear(void *user, ll_log_level level, const char *sentence) {
     (void)user, (void)level;
-    fuzz_use_text(sentence);
+    fuzz_harmless(sentence, false);
 }
 
 ll_context *fuzz_context(void) {
@@ -34,8 +34,20 @@ bool fuzz_ok(ll_status status) {
     ll_context *ctx = fuzz_context();
     if (status != LL_OK && (!ctx->message[0] || status == LL_ERR_INTERNAL))
         abort();
+    fuzz_harmless(ctx->message, false);
     ctx->message[0] = 0;
     return status == LL_OK;
+}
+
+/* By bytes, without decoding: C0, DEL, C1 (C2 80..9F), U+061C, U+200E and F, U+2028 to 202E, U+2066 to 2069. */
+void fuzz_harmless(const char *text, bool lines) {
+    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
+        bool control = (*s < 0x20 && !(lines && *s == '\n')) || *s == 0x7f || (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0);
+        bool high = s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae));
+        bool turn = high || (s[0] == 0xd8 && s[1] == 0x9c) || (s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
+        if (control || turn)
+            abort();
+    }
 }
 
 void fuzz_use_text(const char *text) {

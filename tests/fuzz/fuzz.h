@@ -26,6 +26,8 @@ bool fuzz_ok(ll_status status);
 void fuzz_use_bundle(const ll_bundle *bundle);
 void fuzz_use_array(const ll_array *array);
 void fuzz_use_text(const char *text); /* NULL is fine */
+/* A text for people: nothing in it steers a terminal. Line breaks only where they are allowed. */
+void fuzz_harmless(const char *text, bool lines);
 
 /* ---- files in memory (files.c) ---- */
 

@@ -217,6 +217,8 @@ put("number/real.txt", b"-12.5e-3")
 put("number/whole.txt", b"9223372036854775807")
 put("number/nan.txt", b"nan")
 put("number/long.txt", b"0.1000000000000000055511151231257827021181583404541015625e+300")
+put("escape/marks.txt", "a\n\t\x1b[2J\x7f\x9b\u061c\u200f\u2028\u202e\u2069\U0001f600\\\"".encode())
+put("escape/broken.txt", b"\xc3 \xe2\x80 \xed\xa0\x80 \xf4\x90\x80\x80 \xc0\xaf")
 put("split/named.txt", b"/dev/null:x")
 put("split/twice.txt", b"/dev:/dev/null:a:b")
 for i, path in enumerate(("npy/f4.npy", "npz/stored.npz", "safetensors/two.safetensors", "idx/u8.idx", "idx_gz/u8.idx.gz", "csv/named.csv", "png/rgb.png")):
