@@ -63,7 +63,7 @@ def one(name, seconds):
     row = {"target": name, "executions": int(executions[-1]) if executions else 0, "seconds": round(time.time() - begin),
            "crashes": int(done.returncode != 0), "edges": int(edges[-1]) if edges else 0}
     for path in re.findall(r"Test unit written to (\S+)", text):
-        text += f"\nto see it again: {program.relative_to(root)} {pathlib.Path(path).relative_to(root)}\n"
+        text += f"\nto see it again: {os.path.relpath(program)} {os.path.relpath(path)}\n"
     return name, done.returncode == 0, row, text
 
 
