@@ -63,7 +63,7 @@ static ll_status check_predictions(const compare_args *args) {
     ll_status status = LL_OK;
     for (size_t i = 0; i < ll_method_count() && status == LL_OK; i++) {
         char path[4096];
-        int length = snprintf(path, sizeof path, "%s/%s.npz", args->options.predictions, ll_method_get(i).name);
+        int length = snprintf(path, sizeof path, "%s/%s.npz", args->options.predictions, ll_method_get(i)->name);
         status = length < (int)sizeof path ? inputs_check_output(path, inputs, COUNT(inputs))
                                            : complain(LL_ERR_USAGE, "the name of the folder of --predictions is too long");
     }

@@ -80,8 +80,9 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_images_read(&images, ctx, args->data, &reading);
     }
     if (status == LL_OK) {
-        data = (ll_encode_data){ll_images_dataset(images, LL_IMAGES_TRAIN), ll_images_dataset(images, LL_IMAGES_TEST),
-                                ll_images_dataset(images, LL_IMAGES_OUT)};
+        data = (ll_encode_data){.train = ll_images_dataset(images, LL_IMAGES_TRAIN),
+                                .test = ll_images_dataset(images, LL_IMAGES_TEST),
+                                .out = ll_images_dataset(images, LL_IMAGES_OUT)};
         status = ll_encode_write(ctx, args->output, network, &data, &args->options);
     }
     if (status == LL_OK)

@@ -78,12 +78,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = ll_predictions_read_out(&out_points, ctx, typed->operand);
     if (status == LL_OK && !(evaluation = malloc(sizeof *evaluation)))
         status = complain(LL_ERR_MEMORY, "memory ran out");
-    if (status == LL_OK) {
-        ll_outcome inside = ll_predictions_view(points), outside = {0};
-        if (out_points)
-            outside = ll_predictions_view(out_points);
-        status = ll_evaluate(evaluation, ctx, &inside, out_points ? &outside : NULL, &args->options);
-    }
+    if (status == LL_OK)
+        status = ll_evaluate(evaluation, ctx, ll_predictions_view(points), ll_predictions_view(out_points), &args->options);
     if (status == LL_OK)
         status = ll_evaluation_text(&text, ctx, evaluation, args->json ? LL_TEXT_JSON : args->csv ? LL_TEXT_CSV : LL_TEXT_PLAIN);
     if (status == LL_OK)

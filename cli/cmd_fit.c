@@ -58,9 +58,9 @@ static void note_unused(const fit_args *args, const parsed *typed) {
 
 static int64_t samples_of(const ll_fit_options *options) {
     for (size_t i = 0; i < ll_method_count(); i++) {
-        ll_method_info info = ll_method_get(i);
-        if (strcmp(info.name, options->method) == 0)
-            return info.samples <= 1 || !options->samples ? info.samples : options->samples;
+        const ll_method_info *info = ll_method_get(i);
+        if (strcmp(info->name, options->method) == 0)
+            return info->samples <= 1 || !options->samples ? info->samples : options->samples;
     }
     return options->samples;
 }

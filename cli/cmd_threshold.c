@@ -91,11 +91,11 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     if (status == LL_OK)
         status = inputs_require_truth(predictions, typed->operand);
     if (status == LL_OK) {
-        ll_outcome points = ll_predictions_view(predictions);
+        const ll_outcome *points = ll_predictions_view(predictions);
         ll_threshold found;
         ll_confidence by = ll_confidence_find(args->by);
-        status = risk ? ll_threshold_at_risk(&found, ctx, &points, by, args->risk)
-                      : ll_threshold_at_coverage(&found, ctx, &points, by, args->coverage);
+        status = risk ? ll_threshold_at_risk(&found, ctx, points, by, args->risk)
+                      : ll_threshold_at_coverage(&found, ctx, points, by, args->coverage);
         if (status == LL_OK)
             (args->json ? print_json : print_text)(args, &found);
     }

@@ -136,7 +136,7 @@ void help_command(const command *cmd) {
     if (args_find(cmd, "method", NULL, NULL)) {
         puts("\nMethods");
         for (size_t i = 0; i < ll_method_count(); i++)
-            entry(ll_method_get(i).name, ll_method_get(i).summary);
+            entry(ll_method_get(i)->name, ll_method_get(i)->summary);
     }
     void *args = calloc(1, cmd->args_size);
     if (!args)

@@ -75,7 +75,7 @@ ll_status inputs_require(const char *flag, const char *value, const char *exampl
 }
 
 ll_status inputs_require_truth(const ll_predictions *predictions, const char *path) {
-    return ll_predictions_view(predictions).truth ? LL_OK : complain(LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", path);
+    return ll_predictions_view(predictions)->truth ? LL_OK : complain(LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", path);
 }
 
 bool inputs_ends_with(const char *path, const char *ending) {

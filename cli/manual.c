@@ -85,7 +85,7 @@ static void section(const command *cmd) {
     if (args_find(cmd, "method", NULL, NULL)) {
         puts(".PP\n.I Methods");
         for (size_t i = 0; i < ll_method_count(); i++)
-            tagged(ll_method_get(i).name, ll_method_get(i).summary);
+            tagged(ll_method_get(i)->name, ll_method_get(i)->summary);
     }
     options(cmd);
     puts(".PP\n.I Examples\n.PP\n.nf\n.RS");

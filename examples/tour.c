@@ -37,14 +37,14 @@ int main(int argc, char **argv) {
     CHECK(ll_predict_write(ctx, "tour.npz", ensemble, test, NULL));
     ll_predictions *predictions;
     CHECK(ll_predictions_read(&predictions, ctx, "tour.npz", NULL));
-    ll_outcome outcome = ll_predictions_view(predictions);
+    const ll_outcome *outcome = ll_predictions_view(predictions);
 
     ll_evaluation *evaluation = (ll_evaluation *)malloc(sizeof *evaluation);
-    CHECK(ll_evaluate(evaluation, ctx, &outcome, NULL, NULL));
+    CHECK(ll_evaluate(evaluation, ctx, outcome, NULL, NULL));
     printf("accuracy %.4f, AURC(sr) %.5f\n", evaluation->accuracy, evaluation->selective[LL_CONFIDENCE_SR].aurc);
 
     ll_threshold cut;
-    CHECK(ll_threshold_at_coverage(&cut, ctx, &outcome, LL_CONFIDENCE_SR, 0.9));
+    CHECK(ll_threshold_at_coverage(&cut, ctx, outcome, LL_CONFIDENCE_SR, 0.9));
     printf("answering the surest %.0f %% (sr >= %.4f): error rate %.4f instead of %.4f\n", 100 * cut.coverage, cut.cut, cut.risk,
            1 - evaluation->accuracy);
 

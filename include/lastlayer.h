@@ -36,6 +36,10 @@
 #include <stdint.h>
 
 #define LL_VERSION "0.1.0"
+#define LL_VERSION_MAJOR 0
+#define LL_VERSION_MINOR 1
+#define LL_VERSION_PATCH 0
+#define LL_VERSION_NUMBER (LL_VERSION_MAJOR * 10000 + LL_VERSION_MINOR * 100 + LL_VERSION_PATCH) /* 0.1.0 is 100 */
 
 #if defined(__GNUC__)
 #define LL_API __attribute__((visibility("default")))
@@ -48,6 +52,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* An option struct is born with its defaults: TYPE_init fills the bytes that the caller's header knows, TYPE_default returns it. */
+#define LL_DEFAULTS(type)                                             \
+    LL_API void type##_init(type *options, size_t struct_size);       \
+    static inline type type##_default(void) {                         \
+        type options;                                                 \
+        type##_init(&options, sizeof options);                        \
+        return options;                                               \
+    }
 
 /* ---- 1 status ------------------------------------------------------------------------------------------------------------ */
 
@@ -67,6 +80,7 @@ typedef enum ll_status {
 
 LL_API const char *ll_status_name(ll_status status); /* "usage", "read", ... */
 LL_API const char *ll_version(void);                 /* of the library that runs, LL_VERSION is of the header */
+LL_API int ll_version_number(void);                  /* likewise, of LL_VERSION_NUMBER */
 
 /* ---- 2 context ----------------------------------------------------------------------------------------------------------- */
 
@@ -83,7 +97,7 @@ typedef struct ll_context_options {
     void *user;
 } ll_context_options;
 
-LL_API ll_context_options ll_context_options_default(void);
+LL_DEFAULTS(ll_context_options)
 LL_API ll_status ll_context_new(ll_context **out, const ll_context_options *options /* NULL = default */) LL_CHECK_RESULT;
 LL_API void ll_context_free(ll_context *ctx);
 LL_API const char *ll_context_message(const ll_context *ctx); /* of the last failure; "" if none */
@@ -186,7 +200,7 @@ typedef struct ll_convert_options {
     const char *labels; /* FILE or FILE:NAME written beside the rest, as it is, as "labels"; NULL = none */
 } ll_convert_options;
 
-LL_API ll_convert_options ll_convert_options_default(void);
+LL_DEFAULTS(ll_convert_options)
 LL_API const ll_option *ll_convert_options_table(size_t *count);
 /* FILE or FILE:NAME -> another format, by the extension of `to`. */
 LL_API ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll_convert_options *options) LL_CHECK_RESULT;
@@ -223,7 +237,7 @@ typedef struct ll_images_options {
     bool of_network;      /* `classes` are those a network knows, not a choice: images without labels are all taken */
 } ll_images_options;
 
-LL_API ll_images_options ll_images_options_default(void);
+LL_DEFAULTS(ll_images_options)
 LL_API const ll_option *ll_images_options_table(size_t *count);
 /* `data`: mnist, fashion, cifar10 or cifar100, whose files lie in $LASTLAYER_DATA/NAME or data/NAME (tools/get-data puts them there); a
  * folder with files of their names; or one file: x_train, y_train, x_test, y_test, or just images (and labels), which are its part test.
@@ -249,7 +263,12 @@ LL_API const char *ll_network_text(const ll_network *network);     /* "mlp:512,2
 LL_API int64_t ll_network_classes(const ll_network *network);      /* K */
 LL_API int64_t ll_network_features(const ll_network *network);     /* D of its representation */
 /* How to read images for this network: its classes, its shift and scale. Borrows from the network. */
-LL_API ll_images_options ll_network_images(const ll_network *network);
+LL_API void ll_network_images_init(ll_images_options *options, size_t struct_size, const ll_network *network);
+static inline ll_images_options ll_network_images(const ll_network *network) {
+    ll_images_options options;
+    ll_network_images_init(&options, sizeof options, network);
+    return options;
+}
 /* Rows of the training set that it never saw, ascending; *count may be 0. */
 LL_API const int64_t *ll_network_holdout(const ll_network *network, int64_t *count);
 /* How many of these rows it held out: none, unless it was trained on just them. */
@@ -277,7 +296,7 @@ typedef struct ll_import_options {
     double epsilon;      /* of its batch norms; 0 = what is usual there: Keras 1e-3, PyTorch 1e-5 */
 } ll_import_options;
 
-LL_API ll_import_options ll_import_options_default(void);
+LL_DEFAULTS(ll_import_options)
 LL_API const ll_option *ll_import_options_table(size_t *count);
 /* `images`: what it was trained on, for the shape of its input, shift, scale and classes; may be NULL. */
 LL_API ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images,
@@ -303,7 +322,12 @@ typedef struct ll_train_options {
 } ll_train_options;
 
 /* The paper's recipe for this network (NULL: mlp:512,20). */
-LL_API ll_train_options ll_train_options_default(const char *net);
+LL_API void ll_train_options_init(ll_train_options *options, size_t struct_size, const char *net);
+static inline ll_train_options ll_train_options_default(const char *net) {
+    ll_train_options options;
+    ll_train_options_init(&options, sizeof options, net);
+    return options;
+}
 LL_API const ll_option *ll_train_options_table(size_t *count);
 /* A note per epoch goes to the log. */
 LL_API ll_status ll_train(ll_network **out, ll_context *ctx, const ll_dataset *data, const ll_train_options *options) LL_CHECK_RESULT;
@@ -323,6 +347,7 @@ LL_API ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, con
 
 /* What to encode; NULL where there is none. */
 typedef struct ll_encode_data {
+    size_t struct_size;      /* sizeof(ll_encode_data), or 0: the layout of 0.2 */
     const ll_dataset *train; /* becomes train and, for the rows that were held out, val */
     const ll_dataset *test;
     const ll_dataset *out;   /* out-of-distribution rows */
@@ -333,7 +358,7 @@ typedef struct ll_encode_options {
     int64_t block; /* rows per block; does not change a bit */
 } ll_encode_options;
 
-LL_API ll_encode_options ll_encode_options_default(void);
+LL_DEFAULTS(ll_encode_options)
 LL_API const ll_option *ll_encode_options_table(size_t *count);
 /* Features of the last layer into an .npz (or .safetensors): features_{train,val,test,out}, labels_{train,val,test}, W, b, classes. */
 LL_API ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data,
@@ -360,7 +385,7 @@ typedef struct ll_head_solve_options {
     int64_t iterations_max;
 } ll_head_solve_options;
 
-LL_API ll_head_solve_options ll_head_solve_options_default(void);
+LL_DEFAULTS(ll_head_solve_options)
 /* The MAP by L-BFGS: argmin (1/N) sum -log p(y_i|z_i) + tau/(2N) |theta|^2. Not converged = a warning through the log, not a failure. */
 LL_API ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data,
                                const ll_head_solve_options *options) LL_CHECK_RESULT;
@@ -392,7 +417,7 @@ typedef struct ll_fit_options {
     const char *init;        /* how theta* is found where none is given: "map" or "adam"; NULL = map for one layer, adam for more */
 } ll_fit_options;
 
-LL_API ll_fit_options ll_fit_options_default(void);
+LL_DEFAULTS(ll_fit_options)
 LL_API const ll_option *ll_fit_options_table(size_t *count);
 
 typedef struct ll_method_info {
@@ -401,7 +426,7 @@ typedef struct ll_method_info {
 } ll_method_info;
 
 LL_API size_t ll_method_count(void);
-LL_API ll_method_info ll_method_get(size_t i);
+LL_API const ll_method_info *ll_method_get(size_t i); /* NULL behind the last */
 /* Does the method read this option? (for notes on unused flags) */
 LL_API bool ll_method_uses(const char *method, const char *option);
 
@@ -438,7 +463,12 @@ LL_API const char *ll_ensemble_method(const ll_ensemble *ensemble);
 LL_API ll_array ll_ensemble_weight_view(const ll_ensemble *ensemble); /* f32 [S or 1,K,D] */
 LL_API ll_array ll_ensemble_bias_view(const ll_ensemble *ensemble);   /* f32 [S or 1,K] */
 /* How to read images for an ensemble of networks: its classes, its shift and scale. */
-LL_API ll_images_options ll_ensemble_images(const ll_ensemble *ensemble);
+LL_API void ll_ensemble_images_init(ll_images_options *options, size_t struct_size, const ll_ensemble *ensemble);
+static inline ll_images_options ll_ensemble_images(const ll_ensemble *ensemble) {
+    ll_images_options options;
+    ll_ensemble_images_init(&options, sizeof options, ensemble);
+    return options;
+}
 
 /* ---- 10 predict ---------------------------------------------------------------------------------------------------------- */
 
@@ -454,15 +484,18 @@ typedef enum ll_confidence {
     LL_CONFIDENCE_COUNT
 } ll_confidence;
 
+enum { LL_CONFIDENCE_MAX = 32 }; /* room for those to come: arrays by confidence have so many places, of which the first COUNT are used */
+
 LL_API const char *ll_confidence_name(ll_confidence c); /* "sr", "std", ... */
 LL_API ll_confidence ll_confidence_find(const char *name); /* LL_CONFIDENCE_COUNT if there is none of that name */
 LL_API bool ll_confidence_needs_members(ll_confidence c); /* true where S = 1 leaves it undefined: std hq maxmin mi */
 
 /* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1) are NaN. */
 typedef struct ll_prediction {
+    size_t struct_size;                         /* sizeof(ll_prediction), or 0: the layout of 0.2 */
     int32_t *label;                             /* [n] argmax of the mean probability */
     int32_t *vote;                              /* [n] argmax of the votes */
-    double *confidence[LL_CONFIDENCE_COUNT];    /* [n] each */
+    double *confidence[LL_CONFIDENCE_MAX];    /* [n] each */
     double *sr_tail;                            /* [n] 1 - sr without cancellation: ranks where sr rounds to 1 */
     float *probs;                               /* [n,K] mean probability */
     double *running_nll, *running_brier;        /* [S] sums over rows of the first s members' scores, added to; need truth */
@@ -495,7 +528,7 @@ typedef struct ll_predict_options {
     const ll_dataset *out;  /* out-of-distribution rows, whose answers go into the same file under out_ names; NULL = none */
 } ll_predict_options;
 
-LL_API ll_predict_options ll_predict_options_default(void);
+LL_DEFAULTS(ll_predict_options)
 LL_API const ll_option *ll_predict_options_table(size_t *count);
 /* One streaming pass over the data, into .npz or .csv by the extension. */
 LL_API ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
@@ -505,11 +538,12 @@ LL_API ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_en
 
 /* What metrics are made of: n points with confidences and, for the scores, probabilities. Owned arrays, NULL where unknown. */
 typedef struct ll_outcome {
+    size_t struct_size;                               /* sizeof(ll_outcome), or 0: the layout of 0.2 */
     int64_t n, classes;                               /* N, K (0 = unknown) */
     const int32_t *label;                             /* [n] decided class */
     const int32_t *vote;                              /* [n] or NULL */
     const int32_t *truth;                             /* [n] or NULL */
-    const double *confidence[LL_CONFIDENCE_COUNT];    /* [n] or NULL where it does not exist */
+    const double *confidence[LL_CONFIDENCE_MAX];    /* [n] or NULL where it does not exist */
     const double *sr_tail;                            /* [n] or NULL */
     ll_array probs;                                   /* f32 or f64 [n,K]; data NULL if unknown */
 } ll_outcome;
@@ -526,7 +560,7 @@ LL_API ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_ar
 LL_API ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits,
                                      const char *labels) LL_CHECK_RESULT;
 LL_API void ll_predictions_free(ll_predictions *predictions);
-LL_API ll_outcome ll_predictions_view(const ll_predictions *predictions);
+LL_API const ll_outcome *ll_predictions_view(const ll_predictions *predictions);
 
 typedef struct ll_evaluate_options {
     size_t struct_size;
@@ -538,7 +572,7 @@ typedef struct ll_evaluate_options {
     const char *costs;   /* FILE[:NAME] of a [K,K] matrix, cost of deciding column when row is true; NULL = 0/1 */
 } ll_evaluate_options;
 
-LL_API ll_evaluate_options ll_evaluate_options_default(void);
+LL_DEFAULTS(ll_evaluate_options)
 LL_API const ll_option *ll_evaluate_options_table(size_t *count);
 
 enum { LL_BINS_MAX = 1000 };
@@ -559,6 +593,13 @@ typedef struct ll_ood {
     double auroc, aupr_in, aupr_out, fpr95;
 } ll_ood;
 
+/* The options that made an evaluation. */
+typedef struct ll_rules {
+    int64_t bins;
+    const char *edges, *aupr, *classifier, *compat; /* words of ll_evaluate_options */
+    bool costs;                                     /* a matrix of costs decided the class */
+} ll_rules;
+
 /* NaN = undefined (no error, all errors, S = 1, no probabilities); nll is +inf if a true class has probability 0. JSON says null for
  * both. */
 typedef struct ll_evaluation {
@@ -566,13 +607,13 @@ typedef struct ll_evaluation {
     double accuracy, nll, brier, ece, mce, cost;
     int64_t bins;
     ll_bin bin[LL_BINS_MAX];
-    ll_selective selective[LL_CONFIDENCE_COUNT];
+    ll_selective selective[LL_CONFIDENCE_MAX];
     bool has_ood;
     int64_t n_out;
     double base_rate; /* share of in-distribution points */
-    ll_ood ood[LL_CONFIDENCE_COUNT];
+    ll_ood ood[LL_CONFIDENCE_MAX];
     double min_aurc;  /* over sr, std, hq (compat brosse: and maxmin) */
-    ll_evaluate_options rules;
+    ll_rules rules;
 } ll_evaluation;
 
 /* `out_points`: the outcome of out-of-distribution rows, or NULL. `evaluation` is large: keep it off small stacks. */
@@ -619,10 +660,10 @@ typedef struct ll_compare_row {
     bool diverged;
     double seconds_fit, seconds_predict;
     ll_evaluation evaluation;
-    ll_threshold threshold[LL_CONFIDENCE_COUNT];
+    ll_threshold threshold[LL_CONFIDENCE_MAX];
 } ll_compare_row;
 
-LL_API ll_compare_options ll_compare_options_default(void);
+LL_DEFAULTS(ll_compare_options)
 /* The methods that start at theta* side by side (all but ensemble): fits on `train`, evaluates on `test`. rows: [ll_method_count()], method
  * NULL behind the last. */
 LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
@@ -643,6 +684,7 @@ typedef enum ll_report_kind {
 } ll_report_kind;
 
 typedef struct ll_report_input {
+    size_t struct_size; /* sizeof(ll_report_input) in each of the inputs, or 0 in each: the layout of 0.2 */
     ll_report_kind kind;
     const char *file;
     const char *name; /* NULL = the method that the file tells, else the file's own name */
@@ -658,7 +700,7 @@ typedef struct ll_report_options {
     const char *command;     /* shown as what made the page; NULL = nothing */
 } ll_report_options;
 
-LL_API ll_report_options ll_report_options_default(void);
+LL_DEFAULTS(ll_report_options)
 LL_API const ll_option *ll_report_options_table(size_t *count);
 /* One self-contained HTML page, methods side by side; it asks the network for nothing. At most 16 inputs. */
 LL_API ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
@@ -682,10 +724,11 @@ typedef struct ll_search_options {
     const char *by;         /* "aurc": least AURC of sr and std; "aurc-hq": also of hq; "auroc": largest AUROC of sr and std (paper only) */
 } ll_search_options;
 
-LL_API ll_search_options ll_search_options_default(void);
+LL_DEFAULTS(ll_search_options)
 LL_API const ll_option *ll_search_options_table(size_t *count);
 
 typedef struct ll_search_data {
+    size_t struct_size;     /* sizeof(ll_search_data), or 0: the layout of 0.2 */
     const ll_dataset *train;
     const ll_dataset *val;  /* unseen by the representation; NULL: half of the test rows choose, the other half reports, by the seed */
     const ll_dataset *test;
@@ -714,8 +757,8 @@ LL_API const char *ll_split_name(ll_split split); /* "val", "test", "all" */
 typedef struct ll_score {
     int64_t n, errors;
     double accuracy, nll, brier, ece, mce;
-    double aurc[LL_CONFIDENCE_COUNT];
-    double auroc[LL_CONFIDENCE_COUNT], aupr_in[LL_CONFIDENCE_COUNT], aupr_out[LL_CONFIDENCE_COUNT], fpr95[LL_CONFIDENCE_COUNT];
+    double aurc[LL_CONFIDENCE_MAX];
+    double auroc[LL_CONFIDENCE_MAX], aupr_in[LL_CONFIDENCE_MAX], aupr_out[LL_CONFIDENCE_MAX], fpr95[LL_CONFIDENCE_MAX];
 } ll_score;
 
 typedef struct ll_trial {
@@ -755,7 +798,7 @@ typedef struct ll_reproduce_options {
     const char *folder;     /* results go to FOLDER/NAME */
 } ll_reproduce_options;
 
-LL_API ll_reproduce_options ll_reproduce_options_default(void);
+LL_DEFAULTS(ll_reproduce_options)
 LL_API const ll_option *ll_reproduce_options_table(size_t *count);
 /* One experiment of the paper ("mnist", "fashion", "cifar10", "cifar100", "imagenet"), from images to tables beside its numbers: trains,
  * encodes, searches, writes FOLDER/NAME/tables.md, .csv and .json. What the folder holds is not made again: after a kill the same call goes

@@ -9,20 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/shared.h"
 
-ll_context_options ll_context_options_default(void) {
-    return (ll_context_options){.struct_size = sizeof(ll_context_options)};
+void ll_context_options_init(ll_context_options *options, size_t struct_size) {
+    const ll_context_options defaults = {0};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-ll_status ll_context_new(ll_context **out, const ll_context_options *options) {
+ll_status ll_context_new(ll_context **out, const ll_context_options *given) {
+    if (!out)
+        return LL_ERR_USAGE;
     *out = NULL;
-    ll_context_options defaults = ll_context_options_default();
-    if (!options)
-        options = &defaults;
     /* An unusable context still carries the sentence that says why: the caller frees it as any other. */
     ll_context *ctx = calloc(1, sizeof *ctx);
     struct lli_shared *shared = calloc(1, sizeof *shared);
@@ -32,17 +33,15 @@ ll_status ll_context_new(ll_context **out, const ll_context_options *options) {
         return LL_ERR_MEMORY;
     }
     ctx->shared = shared;
-    shared->progress = options->progress;
-    shared->log = options->log;
-    shared->user = options->user;
     *out = ctx;
-    if (options->struct_size != sizeof(ll_context_options))
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_context_options has %zu bytes where %zu were expected: start from ll_context_options_default()",
-                        options->struct_size, sizeof(ll_context_options));
-    if (options->threads < 0 || options->threads > 1024)
-        return lli_fail(ctx, LL_ERR_USAGE, "threads is %d; expected 1 to 1024, or 0 for all", options->threads);
-    int threads = options->threads > 0 ? options->threads : lli_clock_processors();
+    ll_context_options options = ll_context_options_default();
+    LLI_TRY(lli_abi_take(ctx, "ll_context_options", &options, sizeof options, given, 0));
+    shared->progress = options.progress;
+    shared->log = options.log;
+    shared->user = options.user;
+    if (options.threads < 0 || options.threads > 1024)
+        return lli_fail(ctx, LL_ERR_USAGE, "threads is %d; expected 1 to 1024, or 0 for all", options.threads);
+    int threads = options.threads > 0 ? options.threads : lli_clock_processors();
     if (lli_pool_new(&ctx->pool, threads) != LL_OK)
         return lli_fail(ctx, LL_ERR_MEMORY, "cannot start %d worker threads; ask for fewer", threads);
     return LL_OK;
@@ -147,4 +146,8 @@ const char *ll_status_name(ll_status status) {
 
 const char *ll_version(void) {
     return LL_VERSION;
+}
+
+int ll_version_number(void) {
+    return LL_VERSION_NUMBER;
 }

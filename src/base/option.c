@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
+
 #define MEMBER(type, options, option) (*(type const *)(const void *)((const char *)(options) + (option)->offset))
 
 void lli_option_text(lli_text *out, const ll_option *option, const void *options) {
@@ -92,4 +94,18 @@ ll_status ll_option_check(ll_context *ctx, const ll_option *table, size_t count,
         return status;
     }
     return LL_OK;
+}
+
+ll_status lli_option_take(ll_context *ctx, const char *name, void *out, size_t size, const void *given, const ll_option *table,
+                          size_t count) {
+    enum { OPTIONS_BYTES = 512 };
+    _Alignas(max_align_t) char defaults[OPTIONS_BYTES];
+    if (size > sizeof defaults)
+        return lli_fail(ctx, LL_ERR_INTERNAL, "%s has %zu bytes; lli_option_take has room for %d", name, size, OPTIONS_BYTES);
+    memcpy(defaults, out, size);
+    LLI_TRY(lli_abi_take(ctx, name, out, size, given, 0));
+    for (size_t i = 0; i < count; i++)
+        if (table[i].type == LL_OPTION_CHOICE && !MEMBER(const char *, out, &table[i]))
+            memcpy((char *)out + table[i].offset, defaults + table[i].offset, sizeof(const char *));
+    return ll_option_check(ctx, table, count, out);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -130,8 +131,9 @@ ll_status ll_bundle_write(ll_context *ctx, const char *path, const ll_named_arra
     return status;
 }
 
-ll_convert_options ll_convert_options_default(void) {
-    return (ll_convert_options){.struct_size = sizeof(ll_convert_options), .divide = 1};
+void ll_convert_options_init(ll_convert_options *options, size_t struct_size) {
+    const ll_convert_options defaults = {.divide = 1};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 const ll_option *ll_convert_options_table(size_t *count) {
@@ -215,7 +217,7 @@ done:
 }
 
 ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll_convert_options *options) {
-    ll_convert_options chosen = options ? *options : ll_convert_options_default();
+    ll_convert_options chosen = ll_convert_options_default();
     static const char *const label_names[] = {"labels", "y", NULL};
     ll_bundle *bundle = NULL, *beside = NULL;
     char *file = NULL;
@@ -224,7 +226,7 @@ ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll
     size_t count;
     const ll_option *table = ll_convert_options_table(&count);
     ll_status status;
-    LLI_DO(ll_option_check(ctx, table, count, &chosen));
+    LLI_DO(LLI_OPTION_TAKE(ctx, ll_convert_options, &chosen, options, table, count));
     LLI_DO(lli_format_split(&file, &name, ctx, from));
     if (lli_file_same(file, to)) {
         status = lli_fail(ctx, LL_ERR_USAGE, "%s: the output would replace its own input; choose another name", to);

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "methods/method.h"
 
-ll_fit_options ll_fit_options_default(void) {
-    return (ll_fit_options){
-        .struct_size = sizeof(ll_fit_options),
+void ll_fit_options_init(ll_fit_options *options, size_t struct_size) {
+    const ll_fit_options defaults = {
         .method = "sgld",
         .batch_size = 128,
         .dropout = 0.5,
@@ -19,6 +20,7 @@ ll_fit_options ll_fit_options_default(void) {
         .layers = 1,
         .dropout_at = "paper",
     };
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* Above it, chains of the paper's networks leave the neighbourhood of theta*. */
@@ -110,15 +112,10 @@ double lli_fit_lr(const ll_dataset *data, bool network) {
 }
 
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
-    *out = given ? *given : ll_fit_options_default();
-    if (out->struct_size != sizeof *out)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_fit_options has %zu bytes where %zu were expected: start from ll_fit_options_default()",
-                        out->struct_size, sizeof *out);
-    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), out));
-    const lli_method *method = out->method ? lli_method_find(out->method) : NULL;
-    if (!method)
-        return lli_fail(ctx, LL_ERR_USAGE, "there is no method %s; expected point, sgd, sgld, bootstrap, dropout or ensemble",
-                        out->method ? out->method : "NULL");
+    ll_fit_options chosen = ll_fit_options_default();
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_fit_options, &chosen, given, table, LLI_COUNT(table)));
+    *out = chosen; /* which may be what was given */
+    const lli_method *method = lli_method_find(out->method);
     if (lli_fit_block_rows(out->shuffle) < 0)
         return lli_fail(ctx, LL_ERR_USAGE,
                         "--shuffle is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384",

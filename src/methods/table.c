@@ -19,12 +19,12 @@ size_t ll_method_count(void) {
     return LLI_COUNT(methods);
 }
 
-ll_method_info ll_method_get(size_t i) {
-    return methods[i]->info;
+const ll_method_info *ll_method_get(size_t i) {
+    return i < LLI_COUNT(methods) ? &methods[i]->info : NULL;
 }
 
 bool ll_method_uses(const char *method, const char *option) {
-    const lli_method *m = lli_method_find(method);
+    const lli_method *m = method && option ? lli_method_find(method) : NULL;
     if (!m)
         return false;
     size_t length = strlen(option);

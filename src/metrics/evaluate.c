@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/option.h"
 #include "metrics/calibration.h"
 #include "metrics/curve.h"
 #include "metrics/ood.h"
@@ -14,27 +15,23 @@
 #include "metrics/scores.h"
 #include "metrics/selective.h"
 
-/* A caller built against an older header may know fewer members; the rest keeps its default. */
-static ll_status options_read(ll_evaluate_options *out, ll_context *ctx, const ll_evaluate_options *options, bool costs) {
-    *out = ll_evaluate_options_default();
-    if (options) {
-        if (options->struct_size == 0 || options->struct_size > sizeof *out)
-            return lli_fail(ctx, LL_ERR_USAGE, "the evaluate options have struct_size %zu; start from ll_evaluate_options_default()",
-                            options->struct_size);
-        memcpy(out, options, options->struct_size);
-    }
+/* The options in use, with words that live forever. */
+static ll_status options_read(ll_rules *out, ll_context *ctx, const ll_evaluate_options *given, bool costs) {
+    ll_evaluate_options o = ll_evaluate_options_default();
     size_t count;
     const ll_option *table = ll_evaluate_options_table(&count);
-    LLI_TRY(ll_option_check(ctx, table, count, out));
-    bool votes = out->classifier && strcmp(out->classifier, "votes") == 0;
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_evaluate_options, &o, given, table, count));
+    bool votes = strcmp(o.classifier, "votes") == 0, brosse = strcmp(o.compat, "brosse") == 0;
     if (votes && costs)
         return lli_fail(ctx, LL_ERR_USAGE, "--classifier votes and --costs both decide the class; give one of them");
-    out->struct_size = sizeof *out;
-    out->compat = out->compat && strcmp(out->compat, "brosse") == 0 ? "brosse" : "none";
-    out->classifier = votes ? "votes" : "mean";
-    out->edges = !out->edges || strcmp(out->edges, "left") == 0 ? "left" : strcmp(out->edges, "right") == 0 ? "right" : "mass";
-    out->aupr = (out->aupr && strcmp(out->aupr, "trapezoid") == 0) || out->compat[0] == 'b' ? "trapezoid" : "step";
-    out->costs = costs ? "given" : NULL;
+    *out = (ll_rules){
+        .bins = o.bins,
+        .edges = strcmp(o.edges, "left") == 0 ? "left" : strcmp(o.edges, "right") == 0 ? "right" : "mass",
+        .aupr = brosse || strcmp(o.aupr, "trapezoid") == 0 ? "trapezoid" : "step",
+        .classifier = votes ? "votes" : "mean",
+        .compat = brosse ? "brosse" : "none",
+        .costs = costs,
+    };
     return LL_OK;
 }
 
@@ -86,7 +83,7 @@ static ll_status score(work *w) {
 
 /* sr speaks for the class of the largest mean probability, so calibration asks how often that class is right. */
 static void calibrate(work *w) {
-    const ll_evaluate_options *rules = &w->out->rules;
+    const ll_rules *rules = &w->out->rules;
     lli_calibration_edges edges = rules->edges[0] == 'l'   ? LLI_CALIBRATION_LEFT
                                   : rules->edges[0] == 'r' ? LLI_CALIBRATION_RIGHT
                                                            : LLI_CALIBRATION_MASS;
@@ -152,7 +149,7 @@ static void evaluation_init(ll_evaluation *e, const ll_outcome *points, const ll
     e->n = points->n;
     e->classes = K;
     e->accuracy = e->nll = e->brier = e->ece = e->mce = e->cost = e->min_aurc = e->base_rate = NAN;
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+    for (int c = 0; c < LL_CONFIDENCE_MAX; c++) {
         e->selective[c] = (ll_selective){NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
         e->ood[c] = (ll_ood){NAN, NAN, NAN, NAN};
     }

@@ -7,7 +7,7 @@
 
 /* As ll_evaluate; `costs` [K,K] or NULL takes the place of options->costs, which is not read. A confidence that needs members and is
  * NaN in every row does not exist (S = 1); any other NaN is refused. evaluation->rules holds the options in use, with words that
- * live forever; its costs is "given" or NULL. O(n log n + n K), with costs O(n K^2). */
+ * live forever. O(n log n + n K), with costs O(n K^2). */
 ll_status lli_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
                        const ll_evaluate_options *options, const ll_array *costs) LL_CHECK_RESULT;
 

@@ -2,6 +2,7 @@
 /* The options of evaluate, and their table. */
 #include <stddef.h>
 
+#include "base/abi.h"
 #include "base/status.h"
 
 #define AT(member) offsetof(ll_evaluate_options, member)
@@ -21,9 +22,9 @@ static const ll_option table[] = {
      .help = "[K,K] matrix, the cost of deciding column when row is true; decides the class of least expected cost"},
 };
 
-ll_evaluate_options ll_evaluate_options_default(void) {
-    return (ll_evaluate_options){
-        .struct_size = sizeof(ll_evaluate_options), .bins = 10, .edges = "left", .aupr = "step", .classifier = "mean", .compat = "none"};
+void ll_evaluate_options_init(ll_evaluate_options *options, size_t struct_size) {
+    const ll_evaluate_options defaults = {.bins = 10, .edges = "left", .aupr = "step", .classifier = "mean", .compat = "none"};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 const ll_option *ll_evaluate_options_table(size_t *count) {

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 
 /* How far a probability may leave [0,1]: the rows of other programs sum to 1 only roughly. */
@@ -62,6 +63,10 @@ static ll_status check_sr(ll_context *ctx, const char *name, const ll_outcome *p
         if (!(tail[i] >= -SLACK && tail[i] <= 1 + SLACK))
             return lli_fail(ctx, LL_ERR_DATA, "%s: sr_tail is %g in row %" PRId64 "; expected a probability in [0,1]", name, tail[i], i);
     return LL_OK;
+}
+
+ll_status lli_outcome_take(ll_outcome *out, ll_context *ctx, const ll_outcome *given) {
+    return lli_abi_take(ctx, "ll_outcome", out, sizeof *out, given, LLI_ABI_UP_TO(ll_outcome, probs));
 }
 
 ll_status lli_outcome_check(ll_context *ctx, const char *name, const ll_outcome *points) {

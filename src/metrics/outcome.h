@@ -5,6 +5,9 @@
 
 #include "base/context.h"
 
+/* The caller's outcome, by its struct_size; `out` is zero before. */
+ll_status lli_outcome_take(ll_outcome *out, ll_context *ctx, const ll_outcome *given) LL_CHECK_RESULT;
+
 /* The one check of predictions, whoever made them and whoever reads them: at least one point; classes in [0,K); probs [n,K] of
  * probabilities; sr and sr_tail probabilities; every other confidence finite, or NaN in every row where it needs members and there is
  * only one. What is not given is not checked. `name` is what messages call the predictions: their file, or LLI_OUTCOME_POINTS. */

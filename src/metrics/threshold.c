@@ -5,9 +5,12 @@
 #include "metrics/selective.h"
 
 /* A cut is applied to the confidence itself, so points are grouped by it and not by the tail. */
-static ll_status threshold_curve(lli_curve *curve, ll_context *ctx, const ll_outcome *points, ll_confidence by) {
+static ll_status threshold_curve(lli_curve *curve, ll_context *ctx, const ll_outcome *given, ll_confidence by) {
     ll_status status = LL_OK;
     uint8_t *wrong = NULL;
+    ll_outcome taken = {0};
+    const ll_outcome *points = &taken;
+    LLI_TRY(lli_outcome_take(&taken, ctx, given));
     LLI_TRY(lli_outcome_check_truth(ctx, LLI_OUTCOME_POINTS, points));
     if ((unsigned)by >= LL_CONFIDENCE_COUNT)
         return lli_fail(ctx, LL_ERR_USAGE, "there is no confidence number %d", (int)by);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/pool.h"
@@ -16,8 +17,9 @@
 
 enum { METHODS_MAX = 8 };
 
-ll_compare_options ll_compare_options_default(void) {
-    return (ll_compare_options){.struct_size = sizeof(ll_compare_options), .risk = 0.01, .fit = ll_fit_options_default()};
+void ll_compare_options_init(ll_compare_options *options, size_t struct_size) {
+    const ll_compare_options defaults = {.risk = 0.01, .fit = ll_fit_options_default()};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 typedef struct entry {
@@ -150,7 +152,7 @@ static ll_status comparison_init(ll_context *ctx, comparison *c, const lli_start
                                  const ll_fit_options *options, lli_meter *meter) {
     int64_t steps = 0;
     for (size_t i = 0; i < ll_method_count(); i++) {
-        const char *name = ll_method_get(i).name;
+        const char *name = ll_method_get(i)->name;
         if (lli_method_find(name)->networks_only)
             continue;
         entry *e = &c->entries[c->count++];

@@ -3,18 +3,21 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/bundle.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/meter.h"
+#include "base/option.h"
 #include "base/pool.h"
 #include "data/dataset.h"
 #include "formats/format.h"
 #include "pipeline/features.h"
 #include "pipeline/network.h"
 
-ll_encode_options ll_encode_options_default(void) {
-    return (ll_encode_options){.struct_size = sizeof(ll_encode_options), .block = 256};
+void ll_encode_options_init(ll_encode_options *options, size_t struct_size) {
+    const ll_encode_options defaults = {.block = 256};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 static const ll_option table[] = {
@@ -232,28 +235,26 @@ static int64_t rows_of(const ll_dataset *data) {
     return data ? data->rows.N : 0;
 }
 
-ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *data,
-                          const ll_encode_options *given) {
-    ll_encode_options o = given ? *given : ll_encode_options_default();
-    if (o.struct_size != sizeof o)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_encode_options has %zu bytes where %zu were expected: start from ll_encode_options_default()", o.struct_size,
-                        sizeof o);
-    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), &o));
-    LLI_TRY(check(ctx, network, data));
+ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *parts,
+                          const ll_encode_options *options) {
+    ll_encode_options o = ll_encode_options_default();
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_encode_options, &o, options, table, LLI_COUNT(table)));
+    ll_encode_data data = {0};
+    LLI_TRY(lli_abi_take(ctx, "ll_encode_data", &data, sizeof data, parts, LLI_ABI_UP_TO(ll_encode_data, out)));
+    LLI_TRY(check(ctx, network, &data));
     if (lli_sink_is_table(path))
         return lli_fail(ctx, LL_ERR_USAGE, "%s: features of several parts do not fit one table; write .npz or .safetensors", path);
     writer w = {.network = network, .block = o.block};
-    bool split = data->train && ll_network_held(network, data->train) > 0;
-    lli_meter_init(&w.meter, "encode", rows_of(data->train) + rows_of(data->test) + rows_of(data->out));
+    bool split = data.train && ll_network_held(network, data.train) > 0;
+    lli_meter_init(&w.meter, "encode", rows_of(data.train) + rows_of(data.test) + rows_of(data.out));
     ll_status status;
-    LLI_DO(prepare(ctx, &w, data, path, split));
-    if (data->train)
-        LLI_DO(encode(ctx, &w, data->train, TRAIN, split));
-    if (data->test)
-        LLI_DO(encode(ctx, &w, data->test, TEST, false));
-    if (data->out)
-        LLI_DO(encode(ctx, &w, data->out, OUT, false));
+    LLI_DO(prepare(ctx, &w, &data, path, split));
+    if (data.train)
+        LLI_DO(encode(ctx, &w, data.train, TRAIN, split));
+    if (data.test)
+        LLI_DO(encode(ctx, &w, data.test, TEST, false));
+    if (data.out)
+        LLI_DO(encode(ctx, &w, data.out, OUT, false));
     lli_sink *whole = w.sink;
     w.sink = NULL;
     LLI_DO(lli_sink_commit(whole, ctx));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Predictions from files, and their evaluation with a cost matrix from a file. */
+#include "base/abi.h"
 #include "metrics/evaluate.h"
 #include "metrics/outcome.h"
 #include "predict/predictions.h"
@@ -77,11 +78,15 @@ ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outco
                       const ll_evaluate_options *options) {
     ll_bundle *held = NULL;
     ll_array costs;
+    ll_outcome in = {0}, out = {0};
+    ll_evaluate_options o = ll_evaluate_options_default();
     ll_status status;
-    bool given = options && options->costs;
-    if (given)
-        LLI_DO(ll_array_read(&held, &costs, ctx, options->costs, (const char *const[]){"costs", NULL}));
-    LLI_DO(lli_evaluate(evaluation, ctx, points, out_points, options, given ? &costs : NULL));
+    LLI_DO(lli_abi_take(ctx, "ll_evaluate_options", &o, sizeof o, options, 0));
+    LLI_DO(lli_outcome_take(&in, ctx, points));
+    LLI_DO(lli_outcome_take(&out, ctx, out_points));
+    if (o.costs)
+        LLI_DO(ll_array_read(&held, &costs, ctx, o.costs, (const char *const[]){"costs", NULL}));
+    LLI_DO(lli_evaluate(evaluation, ctx, &in, out_points ? &out : NULL, &o, o.costs ? &costs : NULL));
 done:
     ll_bundle_free(held);
     return status;

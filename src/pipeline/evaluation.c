@@ -23,13 +23,12 @@ static bool read_word(const char **out, const lli_tree *options, const char *nam
     return !text; /* files of older versions do not say: the default */
 }
 
-static bool read_rules(ll_evaluate_options *rules, const lli_tree *options) {
-    *rules = ll_evaluate_options_default();
+static bool read_rules(ll_rules *rules, const lli_tree *options) {
+    *rules = (ll_rules){.bins = 10, .edges = "left", .aupr = "step", .classifier = "mean", .compat = "none"};
     int64_t bins = lli_tree_whole(lli_tree_get(options, "bins"));
     if (bins > 0 && bins <= LL_BINS_MAX)
         rules->bins = bins;
-    if (lli_tree_true(lli_tree_get(options, "costs")))
-        rules->costs = "given";
+    rules->costs = lli_tree_true(lli_tree_get(options, "costs"));
     return read_word(&rules->edges, options, "edges") && read_word(&rules->aupr, options, "aupr") &&
            read_word(&rules->classifier, options, "classifier") && read_word(&rules->compat, options, "compat");
 }

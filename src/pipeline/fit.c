@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From a data set and theta* to an ensemble, in memory or in a file. */
+#include "base/abi.h"
 #include "base/bundle.h"
 #include "base/memory.h"
 #include "pipeline/fit.h"
@@ -100,17 +101,17 @@ ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_datas
     return status;
 }
 
-ll_images_options ll_ensemble_images(const ll_ensemble *e) {
+void ll_ensemble_images_init(ll_images_options *out, size_t struct_size, const ll_ensemble *e) {
     ll_images_options options = ll_images_options_default();
-    const char *classes = lli_provenance_get(&e->plan.provenance, "classes");
+    const char *classes = e ? lli_provenance_get(&e->plan.provenance, "classes") : NULL;
     if (classes)
         options.classes = classes;
     options.of_network = classes != NULL;
-    if (e->plan.net) {
+    if (e && e->plan.net) {
         options.shift = e->plan.scaling[0];
         options.scale = e->plan.scaling[1];
     }
-    return options;
+    lli_abi_give(out, struct_size, &options, sizeof options);
 }
 
 ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) {

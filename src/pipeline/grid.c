@@ -6,15 +6,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "formats/number.h"
 #include "methods/method.h"
 
-ll_search_options ll_search_options_default(void) {
+void ll_search_options_init(ll_search_options *options, size_t struct_size) {
     ll_fit_options fit = ll_fit_options_default();
-    return (ll_search_options){
-        .struct_size = sizeof(ll_search_options),
+    const ll_search_options defaults = {
         .method = "point,sgd,sgld,bootstrap,dropout",
         .samples = "10,100,1000/bootstrap:10,100",
         .lr = "0.1,0.05,0.01,0.005,0.001",
@@ -28,6 +28,7 @@ ll_search_options ll_search_options_default(void) {
         .protocol = "honest",
         .by = "aurc",
     };
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 #define AT(member) offsetof(ll_search_options, member)
@@ -268,14 +269,14 @@ ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options
     ll_status status = LL_OK;
     for (const char *p = o->method; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
         size_t length = strcspn(p, ","), m = 0;
-        while (m < ll_method_count() && !(strlen(ll_method_get(m).name) == length && memcmp(ll_method_get(m).name, p, length) == 0))
+        while (m < ll_method_count() && !(strlen(ll_method_get(m)->name) == length && memcmp(ll_method_get(m)->name, p, length) == 0))
             m++;
         if (m == ll_method_count())
             LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
                             "--method lists %.*s; expected point, sgd, sgld, bootstrap, dropout, ensemble, with commas between them",
                             length ? (int)LLI_MIN(length, 40) : 7, length ? p : "nothing"));
         if (!seen[m])
-            LLI_DO(add_method(grid, ctx, o, ll_method_get(m).name, train, network));
+            LLI_DO(add_method(grid, ctx, o, ll_method_get(m)->name, train, network));
         seen[m] = true;
     }
 done:

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "data/classes.h"
 #include "pipeline/source.h"
 
@@ -18,8 +20,9 @@ static const ll_option table[] = {
      .help = "take the images out of distribution from here instead: a name, a folder or a file, of the same shape"},
 };
 
-ll_images_options ll_images_options_default(void) {
-    return (ll_images_options){.struct_size = sizeof(ll_images_options), .classes = "all"};
+void ll_images_options_init(ll_images_options *options, size_t struct_size) {
+    const ll_images_options defaults = {.classes = "all"};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 const ll_option *ll_images_options_table(size_t *count) {
@@ -107,12 +110,13 @@ done:
 }
 
 ll_status ll_images_read(ll_images **out, ll_context *ctx, const char *data, const ll_images_options *options) {
-    ll_images_options chosen = options ? *options : ll_images_options_default();
+    ll_images_options chosen = ll_images_options_default();
     lli_source source = {0};
     ll_images *images = NULL;
     double shift, scale;
     ll_status status;
     *out = NULL;
+    LLI_DO(LLI_OPTION_TAKE(ctx, ll_images_options, &chosen, options, table, LLI_COUNT(table)));
     LLI_DO(check_scale(ctx, &chosen));
     LLI_DO(lli_source_read(&source, ctx, data));
     LLI_DO(lli_memory_new(ctx, &images, 1, sizeof *images));

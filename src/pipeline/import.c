@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "data/images.h"
 #include "formats/number.h"
 #include "pipeline/foreign.h"
@@ -34,8 +36,9 @@ static const ll_option table[] = {
      .standard = "1e-3 for Keras, 1e-5 for PyTorch", .help = "what its batch norms add to the variance"},
 };
 
-ll_import_options ll_import_options_default(void) {
-    return (ll_import_options){.struct_size = sizeof(ll_import_options), .shift = NAN, .scale = NAN};
+void ll_import_options_init(ll_import_options *options, size_t struct_size) {
+    const ll_import_options defaults = {.shift = NAN, .scale = NAN};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 const ll_option *ll_import_options_table(size_t *count) {
@@ -337,12 +340,13 @@ done:
 
 ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images,
                             const ll_import_options *options) {
-    ll_import_options chosen = options ? *options : ll_import_options_default();
-    import m = {.ctx = ctx, .path = path, .epsilon = chosen.epsilon};
+    ll_import_options chosen = ll_import_options_default();
+    import m = {.ctx = ctx, .path = path};
     ll_bundle *bundle = NULL;
     ll_status status;
     *out = NULL;
-    LLI_DO(ll_option_check(ctx, table, LLI_COUNT(table), &chosen));
+    LLI_DO(LLI_OPTION_TAKE(ctx, ll_import_options, &chosen, options, table, LLI_COUNT(table)));
+    m.epsilon = chosen.epsilon;
     LLI_DO(ll_bundle_read(&bundle, ctx, path));
     m.bundle = bundle;
     LLI_DO(lli_foreign_read(&m.from, ctx, bundle));

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "formats/file.h"
@@ -70,13 +71,15 @@ const ll_epoch *ll_network_epochs(const ll_network *n, int64_t *count) {
     return n->epochs;
 }
 
-ll_images_options ll_network_images(const ll_network *n) {
+void ll_network_images_init(ll_images_options *out, size_t struct_size, const ll_network *n) {
     ll_images_options options = ll_images_options_default();
-    options.classes = lli_provenance_get(&n->provenance, "classes");
-    options.of_network = true;
-    options.shift = (double)n->shift;
-    options.scale = (double)n->scale;
-    return options;
+    if (n) {
+        options.classes = lli_provenance_get(&n->provenance, "classes");
+        options.of_network = true;
+        options.shift = (double)n->shift;
+        options.scale = (double)n->scale;
+    }
+    lli_abi_give(out, struct_size, &options, sizeof options);
 }
 
 int64_t ll_network_kept(const ll_network *n) {

@@ -4,13 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "formats/format.h"
 #include "pipeline/rows.h"
 #include "predict/predictor.h"
 
-ll_predict_options ll_predict_options_default(void) {
-    return (ll_predict_options){.struct_size = sizeof(ll_predict_options), .classifier = "mean", .by = "sr", .threshold = NAN};
+void ll_predict_options_init(ll_predict_options *options, size_t struct_size) {
+    const ll_predict_options defaults = {.classifier = "mean", .by = "sr", .threshold = NAN};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 #define AT(member) offsetof(ll_predict_options, member)
@@ -123,11 +126,6 @@ static void tell_abstained(ll_context *ctx, const part *p, const ll_predict_opti
 }
 
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_dataset *data, const ll_predict_options *o) {
-    if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_predict_options has %zu bytes where %zu were expected: start from ll_predict_options_default()", o->struct_size,
-                        sizeof *o);
-    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
     if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(ll_confidence_find(o->by)))
         return lli_fail(ctx, LL_ERR_USAGE, "--by %s needs at least two members and this ensemble has one; use --by sr", o->by);
     LLI_TRY(lli_predict_check_rows(ctx, e, &data->rows));
@@ -147,7 +145,8 @@ static ll_status totals_init(ll_context *ctx, lli_predict_totals *t, const lli_p
 
 ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *e, const ll_dataset *data,
                            const ll_predict_options *options) {
-    ll_predict_options o = options ? *options : ll_predict_options_default();
+    ll_predict_options o = ll_predict_options_default();
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_predict_options, &o, options, table, LLI_COUNT(table)));
     LLI_TRY(check(ctx, e, data, &o));
     int64_t *rows = NULL, R = 0, S = e->plan.S;
     lli_predict_totals totals = {0};

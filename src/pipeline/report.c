@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "formats/file.h"
 #include "metrics/evaluate.h"
 #include "pipeline/class_names.h"
@@ -12,8 +14,9 @@
 #include "predict/predictions.h"
 #include "report/page.h"
 
-ll_report_options ll_report_options_default(void) {
-    return (ll_report_options){.struct_size = sizeof(ll_report_options), .title = "How sure is it?"};
+void ll_report_options_init(ll_report_options *options, size_t struct_size) {
+    const ll_report_options defaults = {.title = "How sure is it?"};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 #define AT(member) offsetof(ll_report_options, member)
@@ -50,7 +53,6 @@ const ll_option *ll_report_options_table(size_t *count) {
 /* One input with all it needs while the page is made. */
 typedef struct entry {
     ll_predictions *points, *out_points;
-    ll_outcome out_view;
     ll_evaluation *evaluation;
     ll_bundle *ensemble; /* instead of points: only its provenance is shown */
     ll_meta *meta;
@@ -198,7 +200,7 @@ static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_i
     LLI_TRY(copy_meta(ctx, e, bundle));
     LLI_TRY(name_entry(ctx, j, e, input));
     lli_page_method *m = &j->methods[j->page.count];
-    *m = (lli_page_method){.name = e->name, .points = ll_predictions_view(e->points), .meta = e->meta, .meta_count = e->meta_count};
+    *m = (lli_page_method){.name = e->name, .points = *ll_predictions_view(e->points), .meta = e->meta, .meta_count = e->meta_count};
     if (!m->points.truth)
         return lli_fail(ctx, LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", input->file);
     if (input->ood)
@@ -206,8 +208,7 @@ static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_i
     else if (input->kind == LL_REPORT_PREDICTIONS)
         LLI_TRY(ll_predictions_read_out(&e->out_points, ctx, input->file));
     if (e->out_points) {
-        e->out_view = ll_predictions_view(e->out_points);
-        m->out_points = &e->out_view;
+        m->out_points = ll_predictions_view(e->out_points);
     }
     LLI_TRY(lli_memory_new(ctx, &e->evaluation, 1, sizeof *e->evaluation));
     LLI_TRY(lli_evaluate(e->evaluation, ctx, &m->points, m->out_points, NULL, NULL));
@@ -298,11 +299,8 @@ done:
 
 ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *given, int64_t given_count,
                           const ll_report_options *options) {
-    ll_report_options o = options ? *options : ll_report_options_default();
-    if (o.struct_size != sizeof o)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_report_options has %zu bytes where %zu were expected: start from ll_report_options_default()", o.struct_size,
-                        sizeof o);
+    ll_report_options o = ll_report_options_default();
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_report_options, &o, options, table, LLI_COUNT(table)));
     if (given_count < 1 || given_count > LLI_REPORT_INPUTS_MAX)
         return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, LLI_REPORT_INPUTS_MAX, given_count);
     job *j;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/bundle.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -75,7 +76,7 @@ static ll_status add_store(lli_report_inputs *in, ll_context *ctx, const ll_repo
     LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path.data));
     const char *protocol = lli_tree_text(lli_tree_get(tree, "protocol"));
     for (size_t m = 0; protocol && m < ll_method_count(); m++) {
-        const char *method = ll_method_get(m).name, *trial = lli_tree_text(lli_tree_get(lli_tree_get(tree, "best"), method));
+        const char *method = ll_method_get(m)->name, *trial = lli_tree_text(lli_tree_get(lli_tree_get(tree, "best"), method));
         if (trial)
             LLI_DO(add_best(in, ctx, store, method, protocol, trial));
     }
@@ -88,12 +89,28 @@ done:
     return status;
 }
 
+/* The i-th of the caller's inputs, which are as far apart as the first one's struct_size says. */
+static ll_status take(ll_report_input *out, ll_context *ctx, const ll_report_input *given, int64_t i) {
+    size_t zero = LLI_ABI_UP_TO(ll_report_input, ood), stride = given->struct_size ? given->struct_size : zero, said;
+    const char *at = (const char *)given + (size_t)i * stride;
+    *out = (ll_report_input){0};
+    memcpy(&said, at, sizeof said);
+    if (said != given->struct_size)
+        return lli_fail(ctx, LL_ERR_USAGE, "input %lld of the report has a struct_size of %zu and the first has %zu; they must be equal",
+                        (long long)i, said, given->struct_size);
+    return lli_abi_take(ctx, "ll_report_input", out, sizeof *out, at, zero);
+}
+
 ll_status lli_report_inputs_expand(lli_report_inputs *out, ll_context *ctx, const ll_report_input *given, int64_t count) {
     *out = (lli_report_inputs){.count = 0};
     ll_status status = LL_OK;
-    for (int64_t i = 0; i < count && status == LL_OK; i++)
-        status = given[i].kind == LL_REPORT_PREDICTIONS && lli_file_is_folder(given[i].file) ? add_store(out, ctx, &given[i])
-                                                                                             : add(out, ctx, &given[i]);
+    for (int64_t i = 0; i < count && status == LL_OK; i++) {
+        ll_report_input input;
+        status = take(&input, ctx, given, i);
+        if (status == LL_OK)
+            status = input.kind == LL_REPORT_PREDICTIONS && lli_file_is_folder(input.file) ? add_store(out, ctx, &input)
+                                                                                           : add(out, ctx, &input);
+    }
     if (status != LL_OK)
         lli_report_inputs_release(out);
     return status;

@@ -10,8 +10,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/option.h"
 #include "formats/file.h"
 #include "formats/number.h"
 #include "pipeline/features.h"
@@ -19,8 +21,9 @@
 #include "pipeline/search.h"
 #include "pipeline/stages.h"
 
-ll_reproduce_options ll_reproduce_options_default(void) {
-    return (ll_reproduce_options){.struct_size = sizeof(ll_reproduce_options), .folder = "results", .seeds = "0"};
+void ll_reproduce_options_init(ll_reproduce_options *options, size_t struct_size) {
+    const ll_reproduce_options defaults = {.folder = "results", .seeds = "0"};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 #define AT(member) offsetof(ll_reproduce_options, member)
@@ -104,11 +107,6 @@ static ll_status check_idle(ll_context *ctx, const ll_reproduce_options *o) {
 }
 
 static ll_status check(ll_context *ctx, lli_reproduce *r, const char *name, const ll_reproduce_options *o) {
-    if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_reproduce_options has %zu bytes where %zu were expected: start from ll_reproduce_options_default()",
-                        o->struct_size, sizeof *o);
-    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
     LLI_TRY(lli_experiment_find(&r->experiment, ctx, name, o->quick));
     if (o->quick && o->full)
         return lli_fail(ctx, LL_ERR_USAGE, "--quick and --full exclude each other");
@@ -221,8 +219,9 @@ static ll_status encode(ll_context *ctx, lli_reproduce *r, int64_t seed, int tas
     LLI_DO(lli_reproduce_images(ctx, r, task));
     LLI_DO(open_network(&network, ctx, r, seed, task, true));
     const ll_images *images = r->images[task];
-    const ll_encode_data data = {ll_images_dataset(images, LL_IMAGES_TRAIN), ll_images_dataset(images, LL_IMAGES_TEST),
-                                 task == LLI_TASK_OOD ? ll_images_dataset(images, LL_IMAGES_OUT) : NULL};
+    const ll_encode_data data = {.train = ll_images_dataset(images, LL_IMAGES_TRAIN),
+                                 .test = ll_images_dataset(images, LL_IMAGES_TEST),
+                                 .out = task == LLI_TASK_OOD ? ll_images_dataset(images, LL_IMAGES_OUT) : NULL};
     if (lli_file_exists(path))
         LLI_DO(lli_features_check(ctx, path, network, &data));
     else
@@ -355,8 +354,9 @@ ll_status ll_reproduce(char **out, ll_context *ctx, const char *name, const ll_r
     *out = NULL;
     lli_reproduce *r;
     LLI_TRY(lli_memory_new(ctx, &r, 1, sizeof *r));
-    r->options = options ? *options : ll_reproduce_options_default();
+    r->options = ll_reproduce_options_default();
     ll_status status;
+    LLI_DO(LLI_OPTION_TAKE(ctx, ll_reproduce_options, &r->options, options, table, LLI_COUNT(table)));
     LLI_DO(check(ctx, r, name, &r->options));
     LLI_DO(lli_reproduce_images(ctx, r, LLI_TASK_SELECTIVE)); /* what is missing is told before anything is made */
     LLI_DO(check_given(ctx, r));

@@ -174,7 +174,7 @@ static ll_status describe(lli_text *out, const tables *t) {
         lli_text_add(out, ", %.0f full network", seconds_of(t, true));
     lli_text_add(out, ". Trials that diverged:");
     for (size_t m = 0; m < ll_method_count(); m++)
-        lli_text_add(out, "%s %s %" PRId64, m ? "," : "", ll_method_get(m).name, diverged(t, ll_method_get(m).name));
+        lli_text_add(out, "%s %s %" PRId64, m ? "," : "", ll_method_get(m)->name, diverged(t, ll_method_get(m)->name));
     lli_text_add(out, ".\n/ sgd-pe divides by sgd-pe%s; ± is the standard deviation over seeds.",
                  reference_scope(r) ? " of two layers" : "");
     return out->status;

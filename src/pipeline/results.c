@@ -82,7 +82,7 @@ static int compare(const ll_trial *a, const ll_trial *b) {
     size_t ranks[2] = {0, 0};
     const char *methods[2] = {a->method, b->method};
     for (int i = 0; i < 2; i++)
-        while (ranks[i] < ll_method_count() && strcmp(ll_method_get(ranks[i]).name, methods[i]) != 0)
+        while (ranks[i] < ll_method_count() && strcmp(ll_method_get(ranks[i])->name, methods[i]) != 0)
             ranks[i]++;
     if (ranks[0] != ranks[1])
         return ranks[0] < ranks[1] ? -1 : 1;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/pool.h"
@@ -91,13 +92,6 @@ static ll_status plan(ll_context *ctx, lli_search *s) {
 /* ---- the search ---- */
 
 static ll_status check(ll_context *ctx, const ll_search_data *d, const ll_search_options *o) {
-    size_t count;
-    const ll_option *table = ll_search_options_table(&count);
-    if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_search_options has %zu bytes where %zu were expected: start from ll_search_options_default()", o->struct_size,
-                        sizeof *o);
-    LLI_TRY(ll_option_check(ctx, table, count, o));
     if (!d->train || !d->test)
         return lli_fail(ctx, LL_ERR_USAGE, "a search needs training rows and test rows");
     const ll_dataset *sets[] = {d->val, d->test, d->out};
@@ -198,17 +192,22 @@ ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *da
     return lli_search_named(ctx, store, data, options, NULL);
 }
 
-ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options,
+ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_data *given, const ll_search_options *options,
                            lli_text *names) {
-    ll_search_options defaults = ll_search_options_default();
-    const ll_search_options *o = options ? options : &defaults;
+    ll_search_options chosen = ll_search_options_default();
+    const ll_search_options *o = &chosen;
+    ll_search_data data = {0};
     lli_selection selection;
-    LLI_TRY(check(ctx, data, o));
+    size_t count;
+    const ll_option *table = ll_search_options_table(&count);
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_search_options, &chosen, options, table, count));
+    LLI_TRY(lli_abi_take(ctx, "ll_search_data", &data, sizeof data, given, LLI_ABI_UP_TO(ll_search_data, network)));
+    LLI_TRY(check(ctx, &data, o));
     LLI_TRY(lli_selection_parse(&selection, ctx, o->protocol, o->by));
     lli_provenance identity = {0};
     lli_search *s;
     LLI_TRY(lli_memory_new(ctx, &s, 1, sizeof *s));
-    s->data = *data;
+    s->data = data;
     s->names = names;
     ll_fit_options start = ll_fit_options_default();
     start.prior_precision = o->prior_precision;
@@ -218,12 +217,12 @@ ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_d
     start.shuffle = o->shuffle;
     ll_status status;
     LLI_DO(take_network_rows(ctx, s));
-    LLI_DO(lli_grid_init(&s->grid, ctx, o, s->data.train, data->network || o->layers > 1));
+    LLI_DO(lli_grid_init(&s->grid, ctx, o, s->data.train, data.network || o->layers > 1));
     LLI_DO(lli_grid_batch_size(&start.batch_size, ctx, o));
-    LLI_DO(lli_start_init(ctx, &s->start, s->data.train, data->head, data->network, &start));
+    LLI_DO(lli_start_init(ctx, &s->start, s->data.train, data.head, data.network, &start));
     LLI_DO(check_labels(ctx, &s->data, s->start.origin.model->K));
     if (!s->data.val)
-        LLI_DO(lli_split_half(&s->halves, ctx, data->test->rows.N, o->seed));
+        LLI_DO(lli_split_half(&s->halves, ctx, data.test->rows.N, o->seed));
     LLI_DO(identify(ctx, &identity, s, o));
     LLI_DO(lli_trial_store_open(&s->store, ctx, store, &identity, o->by, s->start.origin.network != NULL));
     LLI_DO(drop_finished(ctx, s));

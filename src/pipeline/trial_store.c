@@ -134,7 +134,7 @@ ll_status lli_trial_store_open(lli_trial_store *s, ll_context *ctx, const char *
     LLI_DO(settle_identity(ctx, s, identity));
     for (int p = 0; p < LLI_PROTOCOLS; p++)
         for (size_t m = 0; m < ll_method_count(); m++)
-            LLI_DO(check_kept(ctx, s, p, ll_method_get(m).name, by));
+            LLI_DO(check_kept(ctx, s, p, ll_method_get(m)->name, by));
 done:
     lli_text_release(&path);
     if (status != LL_OK)

@@ -41,8 +41,8 @@ void ll_predictions_free(ll_predictions *p) {
     lli_memory_free(p);
 }
 
-ll_outcome ll_predictions_view(const ll_predictions *p) {
-    return p->view;
+const ll_outcome *ll_predictions_view(const ll_predictions *p) {
+    return p ? &p->view : NULL;
 }
 
 ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const char *name, ll_array labels) {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "kernels/require.h"
 #include "predict/predictor.h"
@@ -218,7 +219,9 @@ static ll_status check_logits(ll_predictor *p, int64_t row) {
     return LL_OK;
 }
 
-ll_status ll_predictor_run(ll_prediction *out, ll_predictor *p, const float *z, int64_t n, int64_t row) {
+ll_status ll_predictor_run(ll_prediction *given, ll_predictor *p, const float *z, int64_t n, int64_t row) {
+    ll_prediction taken = {0}, *out = &taken;
+    LLI_TRY(lli_abi_take(&p->ctx, "ll_prediction", out, sizeof *out, given, LLI_ABI_UP_TO(ll_prediction, member_label)));
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     int64_t D = plan->D;
     for (int64_t i = 0; i < n * D; i++)

@@ -91,7 +91,7 @@ static void ood(lli_text *out, const ll_evaluation *e) {
 }
 
 static void options(lli_text *out, const ll_evaluation *e) {
-    const ll_evaluate_options *o = &e->rules;
+    const ll_rules *o = &e->rules;
     lli_text_add(out, "  \"options\": {\"bins\": %" PRId64, o->bins);
     lli_text_json_pair(out, ", ", "edges", o->edges);
     lli_text_json_pair(out, ", ", "aupr", o->aupr);

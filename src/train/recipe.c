@@ -5,7 +5,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
+#include "base/option.h"
 
 #define AT(member) offsetof(ll_train_options, member)
 
@@ -43,9 +45,9 @@ static bool is_kind(const char *net, const char *kind) {
     return net && strncmp(net, kind, strlen(kind)) == 0;
 }
 
-ll_train_options ll_train_options_default(const char *net) {
+void ll_train_options_init(ll_train_options *options, size_t struct_size, const char *net) {
     ll_train_options o = {
-        .struct_size = sizeof(ll_train_options), .net = net ? net : "mlp:512,20", .epochs = 20, .optimiser = "adam", .batch_size = 32,
+        .net = net ? net : "mlp:512,20", .epochs = 20, .optimiser = "adam", .batch_size = 32,
         .momentum = 0.9, .lr_factor = 0.5, .augment = "none", .keep = "last",
     };
     if (is_kind(net, "head"))
@@ -59,20 +61,16 @@ ll_train_options ll_train_options_default(const char *net) {
         o.lr_decay = 1e-6;
         o.augment = "rotate=15,shift=0.1,flip";
     }
-    return o;
+    lli_abi_give(options, struct_size, &o, sizeof o);
 }
 
 ll_status lli_recipe_init(ll_context *ctx, lli_recipe *recipe, const ll_train_options *given, int64_t N) {
-    *recipe = (lli_recipe){.options = given ? *given : ll_train_options_default(NULL)};
+    *recipe = (lli_recipe){.options = ll_train_options_default(NULL)};
     ll_train_options *o = &recipe->options;
-    if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_train_options has %zu bytes where %zu were expected: start from ll_train_options_default()",
-                        o->struct_size, sizeof *o);
-    LLI_TRY(ll_option_check(ctx, table, LLI_COUNT(table), o));
-    const lli_rule *rule = o->optimiser ? lli_rule_find(o->optimiser) : NULL;
-    if (!o->net || !rule || !o->augment || !o->keep)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "net, optimiser, augment and keep of ll_train_options must not be NULL: start from ll_train_options_default()");
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_train_options, o, given, table, LLI_COUNT(table)));
+    const lli_rule *rule = lli_rule_find(o->optimiser);
+    if (!o->net || !o->augment)
+        return lli_fail(ctx, LL_ERR_USAGE, "net and augment of ll_train_options must not be NULL: start from ll_train_options_default()");
     if (o->no_holdout && strcmp(o->keep, "best") == 0)
         return lli_fail(ctx, LL_ERR_USAGE, "--keep best chooses by the held-out rows; leave out --no-holdout");
     if (o->lr == 0)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
 #include "model/head.h"
@@ -150,9 +151,9 @@ static ll_status minimise(ll_context *ctx, solver *v, const ll_head_solve_option
     return evaluate(ctx, v, &v->value, v->g, v->x); /* a failed line search leaves theta elsewhere */
 }
 
-ll_head_solve_options ll_head_solve_options_default(void) {
-    return (ll_head_solve_options){
-        .struct_size = sizeof(ll_head_solve_options), .prior_precision = 1, .tolerance = 1e-5, .iterations_max = 1000};
+void ll_head_solve_options_init(ll_head_solve_options *options, size_t struct_size) {
+    const ll_head_solve_options defaults = {.prior_precision = 1, .tolerance = 1e-5, .iterations_max = 1000};
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 static ll_status solver_alloc(ll_context *ctx, solver *v) {
@@ -171,13 +172,11 @@ static void solver_release(solver *v) {
     lli_precondition_free(v->white);
 }
 
-ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *options) {
+ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *given) {
     *out = NULL;
-    ll_head_solve_options defaults = ll_head_solve_options_default();
-    if (!options)
-        options = &defaults;
-    if (options->struct_size != sizeof *options || !(options->prior_precision >= 0) || !(options->tolerance > 0) ||
-        options->iterations_max < 1)
+    ll_head_solve_options o = ll_head_solve_options_default();
+    LLI_TRY(lli_abi_take(ctx, "ll_head_solve_options", &o, sizeof o, given, 0));
+    if (!(o.prior_precision >= 0) || !(o.tolerance > 0) || o.iterations_max < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "ll_head_solve_options holds impossible values: start from ll_head_solve_options_default()");
     LLI_TRY(lli_dataset_check_trainable(ctx, data, false));
     int64_t K = data->K, D = data->rows.D, ld = lli_kernels_stride(D), count;
@@ -186,24 +185,24 @@ ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, 
     solver v = {.n = K * ld};
     ll_head *head = NULL;
     ll_status status;
-    LLI_DO(lli_objective_new(&v.objective, ctx, data, K, options->prior_precision));
+    LLI_DO(lli_objective_new(&v.objective, ctx, data, K, o.prior_precision));
     LLI_DO(solver_alloc(ctx, &v));
     if (D <= WHITE_MAX)
-        LLI_DO(lli_precondition_new(&v.white, ctx, data, K, 10 * options->prior_precision / (double)data->rows.N));
+        LLI_DO(lli_precondition_new(&v.white, ctx, data, K, 10 * o.prior_precision / (double)data->rows.N));
     LLI_DO(lli_head_alloc(&head, ctx, K, D));
     int64_t iterations;
-    LLI_DO(minimise(ctx, &v, options, &head->gradient_norm, &iterations));
+    LLI_DO(minimise(ctx, &v, &o, &head->gradient_norm, &iterations));
     for (int64_t k = 0; k < K; k++) {
         for (int64_t j = 0; j < D; j++)
             head->W[k * D + j] = (float)v.theta[k * ld + j];
         head->b[k] = (float)v.theta[k * ld + D];
     }
     LLI_DO(lli_head_seal(ctx, head));
-    if (head->gradient_norm > options->tolerance)
+    if (head->gradient_norm > o.tolerance)
         lli_log(ctx, LL_LOG_WARNING,
                 "theta* is not fully converged: after %" PRId64 " L-BFGS iterations the gradient has norm %.2e, wanted %.0e; the ensemble "
                 "starts from there",
-                iterations, head->gradient_norm, options->tolerance);
+                iterations, head->gradient_norm, o.tolerance);
     else
         lli_log(ctx, LL_LOG_NOTE, "theta* is the MAP: gradient norm %.1e after %" PRId64 " L-BFGS iterations", head->gradient_norm,
                 iterations);

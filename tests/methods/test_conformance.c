@@ -78,7 +78,7 @@ static void each_method(one_method *check, int threads, int64_t N) {
     for (size_t i = 0; i < HEAD_METHODS; i++) {
         ll_context *ctx = check_context(threads);
         problem p = problem_new(ctx, N, 6, 3);
-        check(ctx, &p, ll_method_get(i).name, options_for(ll_method_get(i).name));
+        check(ctx, &p, ll_method_get(i)->name, options_for(ll_method_get(i)->name));
         problem_free(&p);
         ll_context_free(ctx);
     }
@@ -89,8 +89,8 @@ static void test_table(void **state) {
     static const char *const names[] = {"point", "sgd", "sgld", "bootstrap", "dropout", "ensemble"};
     assert_int_equal(ll_method_count(), LLI_COUNT(names));
     for (size_t i = 0; i < LLI_COUNT(names); i++) {
-        assert_string_equal(ll_method_get(i).name, names[i]);
-        assert_true(strlen(ll_method_get(i).summary) > 5);
+        assert_string_equal(ll_method_get(i)->name, names[i]);
+        assert_true(strlen(ll_method_get(i)->summary) > 5);
     }
     assert_true(ll_method_uses("sgld", "thin") && ll_method_uses("bootstrap", "epochs") && ll_method_uses("dropout", "dropout") &&
                 ll_method_uses("sgd", "lr"));
@@ -98,13 +98,13 @@ static void test_table(void **state) {
                  ll_method_uses("sgd", "l"));
     assert_false(ll_method_uses("nothing", "lr"));
     /* the defaults that make a bare --method work */
-    assert_int_equal(ll_method_get(0).samples, 1);
-    assert_int_equal(ll_method_get(1).samples, 100);
-    assert_int_equal(ll_method_get(2).samples, 100);
-    assert_int_equal(ll_method_get(3).samples, 10);
-    assert_int_equal(ll_method_get(3).epochs, 10);
-    assert_int_equal(ll_method_get(4).samples, 100);
-    assert_int_equal(ll_method_get(4).epochs, 100);
+    assert_int_equal(ll_method_get(0)->samples, 1);
+    assert_int_equal(ll_method_get(1)->samples, 100);
+    assert_int_equal(ll_method_get(2)->samples, 100);
+    assert_int_equal(ll_method_get(3)->samples, 10);
+    assert_int_equal(ll_method_get(3)->epochs, 10);
+    assert_int_equal(ll_method_get(4)->samples, 100);
+    assert_int_equal(ll_method_get(4)->epochs, 100);
     ll_fit_options o = ll_fit_options_default();
     assert_int_equal(o.batch_size, 128);
     CHECK_NEAR(o.dropout, 0.5, 0);
@@ -240,7 +240,7 @@ static void test_seeds(void **state) {
 static void test_threads(void **state) {
     (void)state;
     for (size_t m = 0; m < HEAD_METHODS; m++) {
-        const char *method = ll_method_get(m).name;
+        const char *method = ll_method_get(m)->name;
         ll_fit_options o = options_for(method);
         ll_ensemble *first = NULL;
         folder_bytes bytes = {NULL, 0};
@@ -415,7 +415,7 @@ static void check_divergence(ll_context *ctx, problem *p, const char *method, ll
         ll_ensemble *e;
         CHECK_FAILS(ctx, LL_ERR_DIVERGED, "diverged at step ", ll_fit(&e, ctx, huge, p->head, &o));
         assert_null(e);
-        assert_non_null(strstr(ctx->message, "lr 1e+06"));
+        assert_non_null(strstr(ll_context_message(ctx), "lr 1e+06"));
         CHECK_FAILS(ctx, LL_ERR_DIVERGED, "diverged at step ", ll_fit_write(ctx, folder_path("new.safetensors"), huge, p->head, &o, false));
         assert_false(folder_has("new.safetensors"));
         assert_false(folder_has("new.safetensors.partial"));

@@ -145,7 +145,7 @@ enum { SUBJECTS = LLI_COUNT(subjects) };
 static void each(one_case *check, int threads) {
     for (size_t i = 0; i < SUBJECTS; i++)
         for (size_t m = 0; m < ll_method_count(); m++) {
-            scene s = scene_new(&subjects[i], ll_method_get(m).name, threads);
+            scene s = scene_new(&subjects[i], ll_method_get(m)->name, threads);
             check(&s, s.o.method);
             scene_free(&s);
         }
@@ -179,7 +179,7 @@ static void test_members(void **state) {
 static void test_start(void **state) {
     (void)state;
     for (size_t m = 0; m < ll_method_count(); m++) {
-        scene s = scene_new(MLP, ll_method_get(m).name, 1);
+        scene s = scene_new(MLP, ll_method_get(m)->name, 1);
         ll_ensemble *e = fit(&s);
         const lli_model *model = s.network->model;
         float *theta = problem_room(model->floats, sizeof *theta);
@@ -201,7 +201,7 @@ static void test_threads(void **state) {
         for (size_t m = 0; m < ll_method_count(); m++) {
             folder_bytes bytes = {NULL, 0};
             for (int threads = 1; threads <= 3; threads++) {
-                scene s = scene_new(&subjects[i], ll_method_get(m).name, threads);
+                scene s = scene_new(&subjects[i], ll_method_get(m)->name, threads);
                 ll_ensemble *e = fit(&s), *back;
                 CHECK_OK(s.ctx, try_write(&s, s.ctx, folder_path("e.safetensors"), false));
                 assert_false(folder_has("e.safetensors.partial"));
@@ -227,7 +227,7 @@ static void test_independent(void **state) {
     (void)state;
     for (size_t m = 0; m < ll_method_count(); m++)
         for (const subject *given = subjects; given <= MLP; given += 2) {
-            scene s = scene_new(given, ll_method_get(m).name, 1), other = scene_new(given, ll_method_get(m).name, 3);
+            scene s = scene_new(given, ll_method_get(m)->name, 1), other = scene_new(given, ll_method_get(m)->name, 3);
             ll_ensemble *full = fit(&s);
             s.o.shuffle = other.o.shuffle = "independent";
             ll_ensemble *one = fit(&s), *three = fit(&other);

@@ -10,7 +10,7 @@ enum { HEAD_METHODS = 5 }; /* the sixth trains whole networks */
 static void check_rows(const ll_compare_row *rows, int64_t samples) {
     for (size_t i = 0; i < HEAD_METHODS; i++) {
         const ll_compare_row *r = &rows[i];
-        assert_string_equal(r->method, ll_method_get(i).name);
+        assert_string_equal(r->method, ll_method_get(i)->name);
         assert_false(r->diverged);
         assert_int_equal(r->samples, i ? samples : 1);
         assert_true(r->seconds_fit >= 0 && r->seconds_predict >= 0);
@@ -84,7 +84,7 @@ static void test_same_as_alone(void **state) {
                 continue;
             }
             ll_fit_options fit = o.fit;
-            fit.method = ll_method_get(i).name;
+            fit.method = ll_method_get(i)->name;
             ll_ensemble *e;
             CHECK_OK(ctx, ll_fit(&e, ctx, p.data, NULL, &fit));
             ll_predictor *predictor;

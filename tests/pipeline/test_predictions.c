@@ -44,7 +44,7 @@ static void test_probs_and_logits(void **state) {
         ll_predictions *a, *b;
         CHECK_OK(ctx, ll_predictions_new(&a, ctx, view(logits, forms[f]), true, NULL));
         CHECK_OK(ctx, ll_predictions_new(&b, ctx, view(probs, forms[f]), false, NULL));
-        ll_outcome x = ll_predictions_view(a), y = ll_predictions_view(b);
+        ll_outcome x = *ll_predictions_view(a), y = *ll_predictions_view(b);
         assert_int_equal(x.n, N);
         assert_int_equal(x.classes, K);
         assert_null(x.truth);
@@ -132,7 +132,7 @@ static void test_refusals(void **state) {
         lli_memory_fail_at(ctx, 0);
         if (status == LL_OK) {
             assert_true(n > 15);
-            assert_int_equal(ll_predictions_view(p).truth[9], 1);
+            assert_int_equal(ll_predictions_view(p)->truth[9], 1);
             ll_predictions_free(p);
             break;
         }
@@ -219,7 +219,7 @@ static void check_file(const char *method, const char *file, const char *classif
     CHECK_OK(s.ctx, ll_predict_write(s.ctx, folder_path(file), s.e, s.p.data, &o));
     ll_predictions *back;
     CHECK_OK(s.ctx, ll_predictions_read(&back, s.ctx, folder_path(file), NULL));
-    ll_outcome x = ll_predictions_view(s.expected), y = ll_predictions_view(back);
+    ll_outcome x = *ll_predictions_view(s.expected), y = *ll_predictions_view(back);
     assert_int_equal(y.n, 400);
     int64_t members = ll_ensemble_samples(s.e);
     bool votes = strcmp(classifier, "votes") == 0, csv = strstr(file, ".csv") != NULL;
@@ -265,7 +265,7 @@ static void test_options(void **state) {
     (void)state;
     scene s;
     scene_init(&s, "sgld");
-    ll_outcome x = ll_predictions_view(s.expected);
+    ll_outcome x = *ll_predictions_view(s.expected);
     ll_predict_options o = ll_predict_options_default();
     o.no_probs = true;
     o.threshold = 0.6;
@@ -299,7 +299,7 @@ static void test_options(void **state) {
     ll_bundle_free(f);
     ll_predictions *back; /* no probabilities: no NLL, no Brier */
     CHECK_OK(s.ctx, ll_predictions_read(&back, s.ctx, folder_path("o.npz"), NULL));
-    ll_outcome y = ll_predictions_view(back);
+    ll_outcome y = *ll_predictions_view(back);
     assert_null(y.probs.data);
     ll_evaluation *found = problem_room(1, sizeof *found);
     CHECK_OK(s.ctx, ll_evaluate(found, s.ctx, &y, NULL, NULL));
@@ -362,7 +362,7 @@ static void test_read(void **state) {
     ll_predictions *p;
     CHECK_OK(s.ctx, ll_predictions_read(&p, s.ctx, folder_path("p.npz"), folder_path("y.npz")));
     for (int64_t i = 0; i < 400; i++)
-        assert_int_equal(ll_predictions_view(p).truth[i], 0);
+        assert_int_equal(ll_predictions_view(p)->truth[i], 0);
     ll_predictions_free(p);
     y[33] = 3;
     CHECK_OK(s.ctx, ll_bundle_write(s.ctx, folder_path("y.npz"), &labels, 1, NULL, 0));

@@ -180,7 +180,7 @@ static void test_refused(void **state) {
     o.batch_size = 0;
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--batch-size is 0", ll_train(&network, s.ctx, s.p.data, &o));
     o = s.o;
-    o.optimiser = NULL;
+    o.augment = NULL;
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "must not be NULL", ll_train(&network, s.ctx, s.p.data, &o));
     CHECK_OK(s.ctx, ll_train(&network, s.ctx, s.p.data, &s.o));
     problem other = problem_new(s.ctx, 40, 8, 3), more = problem_new(s.ctx, 40, 9, 4);

@@ -279,7 +279,7 @@ static void test_equal_votes(void **state) {
     check_votes(out.confidence[LL_CONFIDENCE_HQ], counts);
     ll_predictions *p;
     CHECK_OK(ctx, ll_predictions_new(&p, ctx, ll_array_view(probs, LL_DTYPE_F32, 3, (int64_t[]){VOTERS, CELLS, PARTIES}), false, NULL));
-    check_votes(ll_predictions_view(p).confidence[LL_CONFIDENCE_HQ], counts);
+    check_votes(ll_predictions_view(p)->confidence[LL_CONFIDENCE_HQ], counts);
     ll_predictions_free(p);
     ll_predictor_free(predictor);
     ll_ensemble_free(e);
@@ -440,7 +440,7 @@ static void test_saturated_logits(void **state) {
             }
     ll_predictions *p;
     CHECK_OK(s.ctx, ll_predictions_new(&p, s.ctx, ll_array_view(logits, LL_DTYPE_F32, 3, (int64_t[]){S, N, K}), true, NULL));
-    ll_outcome v = ll_predictions_view(p);
+    ll_outcome v = *ll_predictions_view(p);
     for (int64_t i = 0; i < N; i++) {
         assert_int_equal(v.label[i], s.out.label[i]);
         near(v.sr_tail[i], plain_tail(&s.naive, i, v.label[i]), 1e-10, 0, "sr_tail", i);

@@ -25,7 +25,7 @@ static ll_evaluation *make_evaluation(bool ood) {
                          .n_out = 250,
                          .base_rate = 0.8,
                          .min_aurc = 0.00625,
-                         .rules = ll_evaluate_options_default()};
+                         .rules = {.bins = 10, .edges = "left", .aupr = "step", .classifier = "mean", .compat = "none"}};
     e->bin[0] = (ll_bin){.lo = 0, .hi = 0.5, .n = 0, .accuracy = NAN, .confidence = NAN};
     e->bin[1] = (ll_bin){.lo = 0.5, .hi = 1, .n = 1000, .accuracy = 0.936, .confidence = 0.975};
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
