@@ -14,9 +14,9 @@ static void run(const uint8_t *bytes, size_t size) {
             if (!fuzz_ok(ll_predictions_from(&predictions, ctx, FUZZ_FILE, logits, NULL)))
                 continue;
         }
-        ll_outcome points = ll_predictions_view(predictions);
-        if (points.truth && labelled)
-            (void)fuzz_ok(ll_evaluate(&evaluation, ctx, &points, NULL, NULL));
+        const ll_outcome *points = ll_predictions_view(predictions);
+        if (points->truth && labelled)
+            (void)fuzz_ok(ll_evaluate(&evaluation, ctx, points, NULL, NULL));
         ll_predictions_free(predictions);
     }
 }

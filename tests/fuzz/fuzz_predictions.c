@@ -22,11 +22,8 @@ static void run(const uint8_t *bytes, size_t size) {
     fuzz_file("fuzz", bytes, size);
     ll_predictions *inside, *outside = NULL;
     if (fuzz_ok(ll_predictions_read(&inside, fuzz_context(), "fuzz", NULL))) {
-        ll_outcome points = ll_predictions_view(inside), out_points;
-        bool out = fuzz_ok(ll_predictions_read_out(&outside, fuzz_context(), "fuzz")) && outside;
-        if (out)
-            out_points = ll_predictions_view(outside);
-        evaluate(&points, out ? &out_points : NULL);
+        (void)fuzz_ok(ll_predictions_read_out(&outside, fuzz_context(), "fuzz"));
+        evaluate(ll_predictions_view(inside), ll_predictions_view(outside));
     }
     ll_predictions_free(inside);
     ll_predictions_free(outside);
