@@ -23,6 +23,7 @@ const exit_code exit_codes[] = {
 const size_t exit_code_count = COUNT(exit_codes);
 
 const environment_variable environment_variables[] = {
+    {"LASTLAYER_H5", "the program that reads HDF5, instead of the lastlayer-h5 that was installed"},
     {"LASTLAYER_ISA", "the kernels to use (ref, base, v3, v4) instead of the best ones this processor has"},
     {"NO_COLOR", "when set, no colours"},
 };

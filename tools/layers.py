@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compares every #include under src/, cli/ and examples/ with src/LAYERS. Prints each violation; exit 1 if there is one."""
+"""Compares every #include under src/, cli/, libexec/ and examples/ with src/LAYERS. Prints each violation; exit 1 if there is one."""
 import pathlib
 import re
 import sys
@@ -41,7 +41,7 @@ for room, (sees, system) in rooms.items():
             if kind == "<":
                 if header not in free and header not in system:
                     wrong.append(f"{here}: <{header}> does not belong to {room}")
-            elif "/" not in header and room in ("cli", "examples"):
+            elif "/" not in header and room in ("cli", "examples", "libexec"):
                 if not (path.parent / header).exists():
                     wrong.append(f"{here}: \"{header}\" is not a header of {room}")
             else:

@@ -25,6 +25,7 @@ void ll_bundle_free(ll_bundle *bundle) {
     }
     lli_memory_free(bundle->items);
     lli_memory_free(bundle->meta);
+    lli_memory_free(bundle->block);
     if (bundle->unmap)
         bundle->unmap(bundle->mapping, bundle->mapping_bytes);
     lli_memory_free(bundle);

@@ -25,6 +25,7 @@ struct ll_bundle {
     void *mapping; /* what `unmap` releases, NULL if nothing */
     size_t mapping_bytes;
     void (*unmap)(void *mapping, size_t bytes);
+    void *block; /* memory that several arrays lie in, or NULL */
 };
 
 ll_status lli_bundle_new(ll_bundle **out, ll_context *ctx, const char *format) LL_CHECK_RESULT;

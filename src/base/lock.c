@@ -29,8 +29,3 @@ void lli_lock_take(lli_lock *lock) {
 void lli_lock_give(lli_lock *lock) {
     pthread_mutex_unlock(&lock->mutex);
 }
-
-lli_lock *lli_lock_foreign(void) {
-    static lli_lock foreign = {PTHREAD_MUTEX_INITIALIZER};
-    return &foreign;
-}

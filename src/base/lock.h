@@ -12,6 +12,4 @@ void lli_lock_free(lli_lock *lock); /* NULL is fine */
 void lli_lock_take(lli_lock *lock);
 void lli_lock_give(lli_lock *lock);
 
-lli_lock *lli_lock_foreign(void); /* the one lock around libraries that have state of their own; of the whole process */
-
 #endif

@@ -90,13 +90,6 @@ static ll_status refuse_pickle(ll_context *ctx, ll_bundle *bundle, const unsigne
     return lli_pickle_refuse(ctx, name);
 }
 
-#ifndef LLI_WITH_HDF5
-ll_status lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
-    (void)bundle, (void)bytes, (void)size;
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: HDF5 is not read, because this lastlayer was built without libhdf5", name);
-}
-#endif
-
 #ifndef LLI_WITH_PNG
 ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
     (void)bundle, (void)bytes, (void)size;

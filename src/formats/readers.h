@@ -16,8 +16,10 @@ ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char 
 ll_status lli_cifar_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 /* In a build without libpng it refuses every file. */
 ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
-/* In a build without libhdf5 it refuses every file. */
+/* Through the program lastlayer-h5; LL_ERR_READ where it is not installed. */
 ll_status lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
+/* What that program answers. Whoever wrote the file may have written this too. */
+ll_status lli_hdf5_answer(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 
 /* An .npz in two steps, because one array of many may be wanted and inflating is dear: first the names, then array `only` (-1 = all). */
 ll_status lli_npz_list(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;

@@ -33,10 +33,24 @@ def layout():
     found = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()}
     for pattern in [r"bin/lastlayer", r"include/lastlayer\.h", r"lib.*/liblastlayer\.a", r"lib.*/liblastlayer\.so",
                     r"lib.*/liblastlayer\.so\.\d+", r"lib.*/pkgconfig/lastlayer\.pc", r"share/man/man1/lastlayer\.1", r"share/bash-completion/completions/lastlayer\.bash",
-                    r"share/zsh/site-functions/_lastlayer", r"share/fish/vendor_completions\.d/lastlayer\.fish"]:
+                    r"share/zsh/site-functions/_lastlayer", r"share/fish/vendor_completions\.d/lastlayer\.fish",
+                    *([r"libexec/lastlayer/lastlayer-h5"] if os.environ.get("LASTLAYER_H5") else [])]:
         check(any(re.fullmatch(pattern, p) for p in found), f"no {pattern} in {sorted(found)}")
     command = subprocess.run([prefix / "bin/lastlayer", "help", "man"], capture_output=True)
     check(command.stdout == (prefix / "share/man/man1/lastlayer.1").read_bytes(), "the man page is not that of the command")
+
+
+@case
+def few_libraries():
+    """What every program that uses lastlayer has to load. HDF5 with all that hangs on it is for lastlayer-h5 alone."""
+    prefix = install()
+    known = r"linux-(vdso|gate)\.so\S*|(/\S*/)?ld-(linux|musl)\S*|lib(c|m|z|png16|pthread)\.so\S*"
+    for path in prefix / "bin/lastlayer", next(prefix.rglob("liblastlayer.so")):
+        lines = subprocess.run(["ldd", path], capture_output=True, text=True).stdout.splitlines()
+        names = [line.split()[0] for line in lines]
+        if any("asan" in name or "tsan" in name for name in names):
+            raise Skip("a build with sanitizers")
+        check(len(names) > 3 and all(re.fullmatch(known, name) for name in names), f"{path.name}: {names}")
 
 
 @case

@@ -258,7 +258,6 @@ def test_csv_in_a_locale_with_decimal_commas():
     if not made or made.returncode:
         return "skip: no locale with decimal commas can be made here"
     env = os.environ | {"LOCPATH": os.getcwd(), "LC_ALL": "de_DE.UTF-8"}
-    env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # a library behind libhdf5 loses its locale when it starts in this one
     x = np.array([0.5, 1e-20, 0.1, 123456789.123456789])
     np.save("x.npy", x)
     run("x.npy", "x.csv", env=env)
@@ -387,8 +386,8 @@ def test_hdf5():
             f["text"] = "not a number"
             f["link"] = h5py.SoftLink("/big")
             f["elsewhere"] = h5py.ExternalLink("other.h5", "/x")
-        if "without libhdf5" in subprocess.run([program, "model.h5"], capture_output=True, text=True).stderr:
-            return "SKIP built without libhdf5"
+        if "not installed" in subprocess.run([program, "model.h5"], capture_output=True, text=True).stderr:
+            return "SKIP no lastlayer-h5"
         out = run("model.h5")
         assert out.startswith("hdf5\n") and out.count(":0 f32") == 2 and "/text" not in out and "/link" not in out and "elsewhere" not in out, out
         assert "layer_names=flatten_1,dense_1\n" in out and "keras_version=2.2.4" in out and "backend=tensorflow" in out, out
