@@ -1,130 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader of .npz: a zip archive (zip64 included) of .npy files. Stored arrays are used in place, deflated ones inflated; both are held
- * against their checksum. */
-#include <inttypes.h>
+/* Reader of .npz: a zip archive of .npy files. Stored arrays are used in place. */
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/memory.h"
-#include "formats/bytes.h"
 #include "formats/meta.h"
 #include "formats/readers.h"
-
-enum { END = 22, END64 = 56, LOCATOR = 20, CENTRAL = 46, LOCAL = 30, COMMENT_MAX = 65535 };
-enum { STORED = 0, DEFLATED = 8, FLAG_ENCRYPTED = 1 };
-
-typedef struct archive {
-    const unsigned char *bytes;
-    size_t size;
-    const char *file;       /* its name */
-    const unsigned char *p; /* walks the central directory */
-    const unsigned char *end;
-    uint64_t left; /* entries */
-    const unsigned char *comment;
-    size_t comment_size;
-} archive;
-
-typedef struct entry {
-    const char *name; /* not terminated */
-    size_t name_size;
-    unsigned method, flags;
-    uint32_t crc;
-    uint64_t packed, size, offset;
-} entry;
-
-static ll_status damaged(ll_context *ctx, const archive *a) {
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the central directory of the zip archive is damaged", a->file);
-}
-
-/* The zip64 record, when its locator stands before the plain one. */
-static bool find_end64(const archive *a, const unsigned char *end, const unsigned char **out) {
-    *out = NULL;
-    if (end - a->bytes < LOCATOR || memcmp(end - LOCATOR, "PK\6\7", 4) != 0)
-        return true;
-    uint64_t offset = lli_bytes_little(end - LOCATOR + 8, 8);
-    if (a->size < END64 || offset > a->size - END64 || memcmp(a->bytes + offset, "PK\6\6", 4) != 0)
-        return false;
-    *out = a->bytes + offset;
-    return true;
-}
-
-static ll_status open_archive(archive *a, ll_context *ctx, const unsigned char *bytes, size_t size, const char *file) {
-    *a = (archive){.bytes = bytes, .size = size, .file = file};
-    const unsigned char *end = NULL, *end64;
-    for (size_t back = END; back <= size && back <= END + COMMENT_MAX && !end; back++) {
-        const unsigned char *p = bytes + size - back;
-        if (memcmp(p, "PK\5\6", 4) == 0 && lli_bytes_little(p + 20, 2) == back - END)
-            end = p;
-    }
-    if (!end)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the directory at the end of the zip archive is missing; the file is truncated", file);
-    a->comment = end + END;
-    a->comment_size = (size_t)lli_bytes_little(end + 20, 2);
-    if (!find_end64(a, end, &end64))
-        return damaged(ctx, a);
-    a->left = end64 ? lli_bytes_little(end64 + 32, 8) : lli_bytes_little(end + 10, 2);
-    uint64_t length = end64 ? lli_bytes_little(end64 + 40, 8) : lli_bytes_little(end + 12, 4);
-    uint64_t offset = end64 ? lli_bytes_little(end64 + 48, 8) : lli_bytes_little(end + 16, 4);
-    if (offset > size || length > size - offset || a->left > length / CENTRAL)
-        return damaged(ctx, a);
-    a->p = bytes + offset;
-    a->end = a->p + length;
-    return LL_OK;
-}
-
-/* Sizes of 2^32 - 1 in the entry stand for those in its zip64 field, in this order. */
-static bool read_zip64(entry *e, const unsigned char *p, const unsigned char *end) {
-    while (end - p >= 4) {
-        unsigned id = (unsigned)lli_bytes_little(p, 2), length = (unsigned)lli_bytes_little(p + 2, 2);
-        p += 4;
-        if (end - p < (int64_t)length)
-            return false;
-        const unsigned char *stop = p + length;
-        uint64_t *fields[] = {&e->size, &e->packed, &e->offset};
-        for (size_t i = 0; id == 1 && i < LLI_COUNT(fields); i++) {
-            if (*fields[i] != UINT32_MAX)
-                continue;
-            if (stop - p < 8)
-                return false;
-            *fields[i] = lli_bytes_little(p, 8);
-            p += 8;
-        }
-        p = stop;
-    }
-    return true;
-}
-
-static ll_status next_entry(entry *e, archive *a, ll_context *ctx) {
-    const unsigned char *p = a->p;
-    if (a->end - p < CENTRAL || memcmp(p, "PK\1\2", 4) != 0)
-        return damaged(ctx, a);
-    *e = (entry){.name = (const char *)p + CENTRAL,
-                 .flags = (unsigned)lli_bytes_little(p + 8, 2),
-                 .method = (unsigned)lli_bytes_little(p + 10, 2),
-                 .crc = (uint32_t)lli_bytes_little(p + 16, 4),
-                 .packed = lli_bytes_little(p + 20, 4),
-                 .size = lli_bytes_little(p + 24, 4),
-                 .name_size = (size_t)lli_bytes_little(p + 28, 2),
-                 .offset = lli_bytes_little(p + 42, 4)};
-    size_t extra = (size_t)lli_bytes_little(p + 30, 2), comment = (size_t)lli_bytes_little(p + 32, 2);
-    if ((size_t)(a->end - p) < CENTRAL + e->name_size + extra + comment)
-        return damaged(ctx, a);
-    p += CENTRAL + e->name_size;
-    if (!read_zip64(e, p, p + extra))
-        return damaged(ctx, a);
-    a->p = p + extra + comment;
-    a->left--;
-    return LL_OK;
-}
-
-static bool ends_with(const entry *e, const char *tail) {
-    size_t length = strlen(tail);
-    return e->name_size >= length && memcmp(e->name + e->name_size - length, tail, length) == 0;
-}
+#include "formats/zip.h"
 
 /* Adds the name of the array, without data so far. */
-static ll_status list_entry(ll_context *ctx, ll_bundle *bundle, const archive *a, const entry *e) {
+static ll_status list_entry(ll_context *ctx, ll_bundle *bundle, const lli_zip *a, const lli_zip_entry *e) {
     char *name;
     size_t length = e->name_size - strlen(".npy");
     if (memchr(e->name, 0, length))
@@ -137,15 +22,15 @@ static ll_status list_entry(ll_context *ctx, ll_bundle *bundle, const archive *a
 }
 
 ll_status lli_npz_list(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
-    archive a;
-    entry e;
-    LLI_TRY(open_archive(&a, ctx, bytes, size, name));
+    lli_zip a;
+    lli_zip_entry e;
+    LLI_TRY(lli_zip_open(&a, ctx, bytes, size, name));
     LLI_TRY(lli_meta_parse(ctx, bundle, (const char *)a.comment, a.comment_size));
     while (a.left > 0) {
-        LLI_TRY(next_entry(&e, &a, ctx));
-        if (ends_with(&e, "/data.pkl"))
+        LLI_TRY(lli_zip_next(&e, &a, ctx));
+        if (lli_zip_ends(&e, "/data.pkl"))
             return lli_pickle_refuse(ctx, name);
-        if (ends_with(&e, ".npy"))
+        if (lli_zip_ends(&e, ".npy"))
             LLI_TRY(list_entry(ctx, bundle, &a, &e));
     }
     if (bundle->count == 0)
@@ -153,73 +38,29 @@ ll_status lli_npz_list(ll_context *ctx, ll_bundle *bundle, const unsigned char *
     return LL_OK;
 }
 
-static ll_status check_crc(ll_context *ctx, const archive *a, const char *array, const unsigned char *bytes, uint64_t size,
-                           uint32_t expected) {
-    enum { PIECE = 1 << 24 };
-    uLong crc = crc32(0, NULL, 0);
-    for (uint64_t i = 0; i < size; i += PIECE) {
-        LLI_TRY(lli_cancel_check(ctx));
-        crc = crc32(crc, bytes + i, (uInt)LLI_MIN(size - i, (uint64_t)PIECE));
-    }
-    if ((uint32_t)crc == expected)
-        return LL_OK;
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the checksum of \"%s\" is wrong; the file is damaged", a->file, array);
-}
-
-/* Where the bytes of the entry lie in the archive. */
-static ll_status find_data(const unsigned char **out, ll_context *ctx, const archive *a, const entry *e, const char *array) {
-    if (e->flags & FLAG_ENCRYPTED)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is encrypted, which is not read", a->file, array);
-    if (e->method != STORED && e->method != DEFLATED)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is packed by method %u; expected 0 (stored) or 8 (deflated)", a->file, array,
-                        e->method);
-    if (a->size < LOCAL || e->offset > a->size - LOCAL || memcmp(a->bytes + e->offset, "PK\3\4", 4) != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" is not where the directory says; the file is damaged", a->file, array);
-    const unsigned char *local = a->bytes + e->offset;
-    uint64_t begin = e->offset + LOCAL + lli_bytes_little(local + 26, 2) + lli_bytes_little(local + 28, 2);
-    if (begin > a->size || e->packed > a->size - begin)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" has %" PRIu64 " bytes at %" PRIu64 " but the file ends at %zu; it is truncated",
-                        a->file, array, e->packed, begin, a->size);
-    *out = a->bytes + begin;
-    return LL_OK;
-}
-
-static ll_status load_entry(ll_context *ctx, lli_bundle_item *item, const archive *a, const entry *e) {
-    const unsigned char *data = NULL;
-    unsigned char *inflated = NULL;
+static ll_status load_entry(ll_context *ctx, lli_bundle_item *item, const lli_zip *a, const lli_zip_entry *e) {
+    const unsigned char *data;
+    unsigned char *inflated;
     char where[512];
     lli_raw raw;
     size_t offset;
-    ll_status status = LL_OK;
     snprintf(where, sizeof where, "%s:%s", a->file, item->name);
-    LLI_TRY(find_data(&data, ctx, a, e, item->name));
-    if (e->method == STORED && e->packed != e->size)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the sizes of the stored \"%s\" disagree; the file is damaged", a->file, item->name);
-    if (e->size / LLI_INFLATE_RATIO > e->packed)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" promises %" PRIu64 " bytes, which %" PRIu64 " compressed bytes cannot hold",
-                        a->file, item->name, e->size, e->packed);
-    if (e->method == DEFLATED) {
-        LLI_DO(lli_memory_new(ctx, &inflated, (int64_t)e->size, 1));
-        LLI_DO(lli_inflate(ctx, inflated, (size_t)e->size, data, (size_t)e->packed, -15, where));
-        data = inflated;
-    }
-    LLI_DO(check_crc(ctx, a, item->name, data, e->size, e->crc));
-    LLI_DO(lli_npy_check(&raw, &offset, ctx, data, (size_t)e->size, where));
-    status = lli_raw_view(&item->array, &item->owned, ctx, &raw, data + offset, inflated);
-    inflated = NULL;
-done:
+    LLI_TRY(lli_zip_load(&data, &inflated, ctx, a, e, item->name));
+    ll_status status = lli_npy_check(&raw, &offset, ctx, data, (size_t)e->size, where);
+    if (status == LL_OK)
+        return lli_raw_view(&item->array, &item->owned, ctx, &raw, data + offset, inflated);
     lli_memory_free(inflated);
     return status;
 }
 
 ll_status lli_npz_load(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name, int64_t only) {
-    archive a;
-    entry e;
+    lli_zip a;
+    lli_zip_entry e;
     uint64_t left = size; /* entries that share their bytes could otherwise multiply without bound */
-    LLI_TRY(open_archive(&a, ctx, bytes, size, name));
+    LLI_TRY(lli_zip_open(&a, ctx, bytes, size, name));
     for (int64_t i = 0; i < bundle->count;) {
-        LLI_TRY(next_entry(&e, &a, ctx));
-        if (!ends_with(&e, ".npy"))
+        LLI_TRY(lli_zip_next(&e, &a, ctx));
+        if (!lli_zip_ends(&e, ".npy"))
             continue;
         if (e.packed > left)
             return lli_fail(ctx, LL_ERR_FORMAT, "%s: its arrays together are longer than the file; it is truncated or damaged", name);
