@@ -12,6 +12,51 @@
 
 #include "term.h"
 
+/* What every command has; it lies behind the command's own arguments. */
+typedef struct common_args {
+    const char *memory;
+} common_args;
+
+static const ll_option common[] = {
+    {.name = "memory", .type = LL_OPTION_TEXT, .offset = offsetof(common_args, memory), .arg = "BYTES",
+     .standard = "the limit of the control group, else 3/4 of the machine's memory",
+     .help = "memory that may be taken: a number of bytes, or one with K, M or G behind it (1024, 1024^2, 1024^3 bytes). Given, it also "
+             "lifts the limit for each file, which is 64 times its size plus 32 MiB"},
+};
+
+void *args_new(const command *cmd) {
+    void *args = calloc(1, cmd->args_size + sizeof(common_args));
+    if (args)
+        cmd->defaults(args);
+    return args;
+}
+
+size_t args_groups(const command *cmd, option_group out[GROUPS_MAX]) {
+    size_t count = cmd->groups(out);
+    out[count] = (option_group){.title = "Limits", .table = common, .count = COUNT(common), .base = cmd->args_size};
+    return count + 1;
+}
+
+ll_status args_memory(int64_t *out, const command *cmd, const void *args) {
+    common_args given;
+    memcpy(&given, (const char *)args + cmd->args_size, sizeof given);
+    *out = 0;
+    if (!given.memory)
+        return LL_OK;
+    size_t digits = strspn(given.memory, "0123456789");
+    const char *unit = given.memory + digits, *units = " KMG", *found = *unit ? strchr(units + 1, *unit) : units;
+    errno = 0;
+    int64_t number = strtoll(given.memory, NULL, 10);
+    bool good = digits > 0 && found && (!*unit || !unit[1]) && !errno && number > 0;
+    for (; good && found > units; found--)
+        good = !__builtin_mul_overflow(number, 1024, &number);
+    if (!good)
+        return complain(LL_ERR_USAGE, "--memory is %s; expected a whole number of bytes above 0, or one with K, M or G behind it",
+                        given.memory);
+    *out = number;
+    return LL_OK;
+}
+
 bool args_has(const option_group *group, size_t index) {
     return !group->without || strcmp(group->table[index].name, group->without) != 0;
 }
@@ -39,7 +84,7 @@ bool args_zero_means_default(const ll_option *option, const void *target) {
 
 const ll_option *args_find(const command *cmd, const char *name, size_t *group, size_t *index) {
     option_group groups[GROUPS_MAX];
-    size_t count = cmd->groups(groups);
+    size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++)
             if (args_has(&groups[g], i) && strcmp(groups[g].table[i].name, name) == 0) {
@@ -54,7 +99,7 @@ const ll_option *args_find(const command *cmd, const char *name, size_t *group, 
 
 static const ll_option *find_letter(const command *cmd, char letter, size_t *group, size_t *index) {
     option_group groups[GROUPS_MAX];
-    size_t count = cmd->groups(groups);
+    size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++)
             if (args_has(&groups[g], i) && groups[g].table[i].letter == letter) {
@@ -76,7 +121,7 @@ int64_t args_int(const command *cmd, const void *args, const char *name, int64_t
     if (!option || option->type != LL_OPTION_INT)
         return otherwise;
     option_group groups[GROUPS_MAX];
-    cmd->groups(groups);
+    args_groups(cmd, groups);
     int64_t value;
     memcpy(&value, (const char *)args + groups[g].base + option->offset, sizeof value);
     return value;
@@ -113,7 +158,7 @@ static ll_status unknown_flag(const command *cmd, const char *flag) {
     const char *nearest = "help";
     int best = args_distance(name, nearest);
     option_group groups[GROUPS_MAX];
-    size_t count = cmd->groups(groups);
+    size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++) {
             const char *known = groups[g].table[i].name;
@@ -243,7 +288,7 @@ static ll_status take(parsed *out, void *args, ll_context *ctx, const command *c
             return complain(LL_ERR_USAGE, "--%s needs a value: --%s %s", option->name, option->name, option->arg ? option->arg : "VALUE");
     }
     option_group groups[GROUPS_MAX];
-    cmd->groups(groups);
+    args_groups(cmd, groups);
     return assign(ctx, option, (char *)args + groups[g].base, value);
 }
 

@@ -5,6 +5,13 @@
 
 #include "command.h"
 
+/* The arguments of a command at their defaults, with room for what all commands have; to free. NULL if memory ran out. */
+void *args_new(const command *cmd);
+/* The groups of the command, then that of all commands. */
+size_t args_groups(const command *cmd, option_group out[GROUPS_MAX]);
+/* Value of --memory in bytes; 0 where it was not given. */
+ll_status args_memory(int64_t *out, const command *cmd, const void *args) LL_CHECK_RESULT;
+
 /* Fills `args` (already at its defaults) from argv[0..argc). Every typed value is checked, also those that will not be used. */
 ll_status args_parse(parsed *out, void *args, ll_context *ctx, const command *cmd, int argc, char **argv) LL_CHECK_RESULT;
 

@@ -6,7 +6,7 @@
 
 #include "lastlayer.h"
 
-enum { GROUPS_MAX = 4, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
+enum { GROUPS_MAX = 5, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
 
 /* Options under one heading. The table's struct lies at `base` in the command's arguments. */
 typedef struct option_group {

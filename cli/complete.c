@@ -10,7 +10,7 @@ typedef void visit(const command *cmd, const ll_option *option);
 
 static void each_option(const command *cmd, visit *call) {
     option_group groups[GROUPS_MAX];
-    size_t count = cmd->groups(groups);
+    size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < groups[g].count; i++)
             if (args_has(&groups[g], i))

@@ -17,7 +17,7 @@ const exit_code exit_codes[] = {
     {LL_ERR_DATA, "the arrays do not fit together, or hold impossible values"},
     {LL_ERR_WRITE, "the output cannot be written"},
     {LL_ERR_DIVERGED, "training left the finite numbers, or its loss exploded: lower --lr"},
-    {LL_ERR_MEMORY, "memory ran out"},
+    {LL_ERR_MEMORY, "memory ran out, or its limit, or that of a file (--memory)"},
     {LL_ERR_CANCELLED, "interrupted (Ctrl-C, SIGTERM)"},
 };
 const size_t exit_code_count = COUNT(exit_codes);
@@ -139,12 +139,11 @@ void help_command(const command *cmd) {
         for (size_t i = 0; i < ll_method_count(); i++)
             entry(ll_method_get(i)->name, ll_method_get(i)->summary);
     }
-    void *args = calloc(1, cmd->args_size);
+    void *args = args_new(cmd);
     if (!args)
         return;
-    cmd->defaults(args);
     option_group groups[GROUPS_MAX];
-    size_t count = cmd->groups(groups);
+    size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++) {
         printf("\n%s\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++)

@@ -79,14 +79,14 @@ static ll_status parse(parsed *typed, void *args, const command *cmd, int argc, 
 }
 
 static ll_status run(const command *cmd, int argc, char **argv) {
-    void *args = calloc(1, cmd->args_size);
+    void *args = args_new(cmd);
     if (!args) {
         term_error(cmd->name, NULL, "memory ran out");
         return LL_ERR_MEMORY;
     }
-    cmd->defaults(args);
     parsed typed;
     ll_context *ctx = NULL;
+    int64_t memory = 0;
     ll_status status = parse(&typed, args, cmd, argc, argv);
     if (status != LL_OK)
         goto done;
@@ -94,7 +94,9 @@ static ll_status run(const command *cmd, int argc, char **argv) {
         help_command(cmd);
         status = term_flush();
     } else {
-        status = term_context_new(&ctx, (int)args_int(cmd, args, "threads", 0));
+        status = args_memory(&memory, cmd, args);
+        if (status == LL_OK)
+            status = term_context_new(&ctx, (int)args_int(cmd, args, "threads", 0), memory);
         if (status == LL_OK)
             status = cmd->run(ctx, args, &typed);
         if (status == LL_OK)

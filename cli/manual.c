@@ -48,12 +48,11 @@ static void tagged(const char *tag, const char *words) {
 }
 
 static void options(const command *cmd) {
-    void *args = calloc(1, cmd->args_size);
+    void *args = args_new(cmd);
     if (!args)
         return;
-    cmd->defaults(args);
     option_group groups[GROUPS_MAX];
-    size_t count = cmd->groups(groups);
+    size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++) {
         printf(".PP\n.I %s\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++) {

@@ -187,9 +187,10 @@ static void catch_signals(void) {
     signal(SIGPIPE, SIG_DFL);
 }
 
-ll_status term_context_new(ll_context **out, int threads) {
+ll_status term_context_new(ll_context **out, int threads, int64_t memory) {
     ll_context_options options = ll_context_options_default();
     options.threads = threads;
+    options.memory = memory;
     options.log = on_log;
     if (is_terminal())
         options.progress = on_progress;

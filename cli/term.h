@@ -16,8 +16,9 @@ void term_error(const char *command, const ll_context *ctx, const char *otherwis
 
 void term_note(const char *format, ...) TERM_PRINTF(1, 2);
 
-/* A context whose notes and progress come to stderr and which Ctrl-C cancels. On failure *out carries the sentence. */
-ll_status term_context_new(ll_context **out, int threads) LL_CHECK_RESULT;
+/* A context of so many threads and bytes (0: the default) whose notes and progress come to stderr and which Ctrl-C cancels. On failure
+ * *out carries the sentence. */
+ll_status term_context_new(ll_context **out, int threads, int64_t memory) LL_CHECK_RESULT;
 void term_context_free(ll_context *ctx);
 
 /* ---- stdout, or stderr where stdout takes the output. Nothing else of the command prints results: what these print is escaped ---- */

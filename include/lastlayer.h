@@ -74,7 +74,7 @@ typedef enum ll_status {
     LL_ERR_DATA = 5,       /* the arrays do not fit together or hold impossible values */
     LL_ERR_WRITE = 6,      /* the output cannot be written */
     LL_ERR_DIVERGED = 7,   /* training left the finite numbers, or its loss exploded */
-    LL_ERR_MEMORY = 8,     /* memory ran out */
+    LL_ERR_MEMORY = 8,     /* memory ran out, or its limit (ll_context_options.memory) */
     LL_ERR_CANCELLED = 130 /* ll_context_cancel was called (Ctrl-C in the command) */
 } ll_status;
 
@@ -95,6 +95,10 @@ typedef struct ll_context_options {
     void (*progress)(void *user, const char *what, double done, double total);
     void (*log)(void *user, ll_log_level level, const char *sentence);
     void *user;
+    /* Bytes that everything made with this context may take together, mapped files not counted; 0 = the limit of the control group, else
+     * 3/4 of the machine's memory. Beyond it a call fails with LL_ERR_MEMORY. Unless a number is given here, what one file makes us take
+     * is also limited, to 64 times its size plus 32 MiB: a small file cannot ask for much. */
+    int64_t memory;
 } ll_context_options;
 
 LL_DEFAULTS(ll_context_options)

@@ -2,6 +2,7 @@
 /* The context, its error sentence, and the callbacks of its host. */
 #include "base/context.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "base/account.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/pool.h"
@@ -27,12 +29,15 @@ ll_status ll_context_new(ll_context **out, const ll_context_options *given) {
     /* An unusable context still carries the sentence that says why: the caller frees it as any other. */
     ll_context *ctx = calloc(1, sizeof *ctx);
     struct lli_shared *shared = calloc(1, sizeof *shared);
-    if (!ctx || !shared || pthread_mutex_init(&shared->lock, NULL) != 0) {
+    lli_account *account = lli_account_new();
+    if (!ctx || !shared || !account || pthread_mutex_init(&shared->lock, NULL) != 0) {
         free(ctx);
         free(shared);
+        free(account);
         return LL_ERR_MEMORY;
     }
     ctx->shared = shared;
+    ctx->account = account;
     *out = ctx;
     ll_context_options options = ll_context_options_default();
     LLI_TRY(lli_abi_take(ctx, "ll_context_options", &options, sizeof options, given, 0));
@@ -41,6 +46,10 @@ ll_status ll_context_new(ll_context **out, const ll_context_options *given) {
     shared->user = options.user;
     if (options.threads < 0 || options.threads > 1024)
         return lli_fail(ctx, LL_ERR_USAGE, "threads is %d; expected 1 to 1024, or 0 for all", options.threads);
+    if (options.memory < 0)
+        return lli_fail(ctx, LL_ERR_USAGE, "memory is %" PRId64 " bytes; expected at least 1, or 0 for what the machine allows",
+                        options.memory);
+    lli_account_limit(account, options.memory);
     int threads = options.threads > 0 ? options.threads : lli_clock_processors();
     if (lli_pool_new(&ctx->pool, threads) != LL_OK)
         return lli_fail(ctx, LL_ERR_MEMORY, "cannot start %d worker threads; ask for fewer", threads);
@@ -53,11 +62,13 @@ void ll_context_free(ll_context *ctx) {
     lli_pool_free(ctx->pool);
     pthread_mutex_destroy(&ctx->shared->lock);
     free(ctx->shared);
+    lli_account_release(ctx->account);
     free(ctx);
 }
 
 void lli_context_child(ll_context *child, const ll_context *parent) {
     child->shared = parent->shared;
+    child->account = parent->account;
     child->pool = NULL;
     child->quiet = parent->quiet;
     child->message[0] = 0;

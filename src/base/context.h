@@ -14,6 +14,7 @@ struct lli_shared; /* counters, lock and callbacks that a context and its childr
 
 struct ll_context {
     struct lli_shared *shared;
+    struct lli_account *account; /* what memory is charged to: the context's own or, while one is read, that of a file */
     struct lli_pool *pool; /* NULL in a child that has siblings: parallel work inside a task runs on that task's thread */
     bool quiet; /* says nothing through the log */
     char message[LLI_MESSAGE_MAX];

@@ -9,9 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/account.h"
 #include "base/shared.h"
 
 enum { ALIGN = 64, HUGE = 2 << 20 };
+
+/* What a file may make its reader take: so many times its size, and so much more. */
+enum { BUDGET_FACTOR = 64, BUDGET_MORE = 32 << 20 };
+#define BUDGET_TEXT "64 times its size plus 32 MiB"
 
 int64_t lli_memory_physical(void) {
     return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
@@ -28,53 +33,144 @@ static bool injected_failure(ll_context *ctx) {
     return atomic_fetch_sub(&ctx->shared->fail_at, 1) == 1;
 }
 
+/* What stands before a block. */
+typedef struct block_head {
+    void *base; /* what malloc gave */
+    lli_account *account;
+    int64_t charged;
+} block_head;
+
+static block_head *head_of(void *block) {
+    return (block_head *)(void *)((char *)block - sizeof(block_head));
+}
+
+/* What a block takes from its account, its head and the way to its alignment included. */
+static int64_t charge_of(int64_t bytes) {
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN + 2 * ALIGN;
+}
+
 /* Blocks of several huge pages ask for them: rows visited at random then cost no walk through the page tables. */
 static void *block_new(size_t bytes) {
     size_t align = bytes >= 2 * HUGE ? HUGE : ALIGN;
-    size_t rounded = (bytes + align) / align * align; /* aligned_alloc wants a multiple of the alignment */
-    void *block = aligned_alloc(align, rounded);
+    size_t rounded = (bytes + align - 1) / align * align;
+    char *base = malloc(sizeof(block_head) + align + rounded);
+    if (!base)
+        return NULL;
+    void *block = base + sizeof(block_head) + align - ((uintptr_t)base + sizeof(block_head)) % align;
 #if defined(MADV_HUGEPAGE)
-    if (block && align == HUGE)
+    if (align == HUGE)
         (void)madvise(block, rounded, MADV_HUGEPAGE);
 #endif
+    head_of(block)->base = base;
     return block;
 }
 
-static ll_status allocate(ll_context *ctx, void **out, int64_t count, size_t size) {
+static ll_status refuse(ll_context *ctx, const lli_account *full, int64_t bytes) {
+    int64_t taken = atomic_load(&full->taken);
+    if (full->file)
+        return lli_fail(ctx, LL_ERR_MEMORY,
+                        "%s: reading it needs %" PRId64 " bytes of memory, more than " BUDGET_TEXT
+                        "; if the file is to be trusted, give --memory BYTES",
+                        full->file, taken + bytes);
+    return lli_fail(ctx, LL_ERR_MEMORY,
+                    "%" PRId64 " bytes of memory are asked for, %" PRId64 " are taken and the limit is %" PRId64
+                    "; --memory BYTES (in the library: ll_context_options.memory) raises it",
+                    bytes, taken, full->limit);
+}
+
+/* NULL: LL_ERR_MEMORY, with its sentence. */
+static void *allocate(ll_context *ctx, int64_t count, size_t size) {
     int64_t bytes;
-    if (!lli_multiply(&bytes, count, (int64_t)size) || bytes > INT64_MAX - HUGE)
-        return lli_fail(ctx, LL_ERR_MEMORY, "%" PRId64 " elements of %zu bytes are more than memory can address", count, size);
-    void *block = injected_failure(ctx) ? NULL : block_new((size_t)bytes);
-    if (!block)
-        return lli_fail(ctx, LL_ERR_MEMORY, "memory ran out while asking for %" PRId64 " bytes", bytes);
-    *out = block;
-    return LL_OK;
+    if (!lli_multiply(&bytes, count, (int64_t)size) || bytes > INT64_MAX - 2 * HUGE) {
+        lli_fail(ctx, LL_ERR_MEMORY, "%" PRId64 " elements of %zu bytes are more than memory can address", count, size);
+        return NULL;
+    }
+    bool fails = injected_failure(ctx);
+    const lli_account *full;
+    int64_t charged = charge_of(bytes);
+    if (!lli_account_charge(ctx->account, charged, &full)) {
+        refuse(ctx, full, bytes);
+        return NULL;
+    }
+    void *block = fails ? NULL : block_new((size_t)bytes);
+    if (!block) {
+        lli_account_discharge(ctx->account, charged);
+        lli_fail(ctx, LL_ERR_MEMORY, "memory ran out while asking for %" PRId64 " bytes", bytes);
+        return NULL;
+    }
+    head_of(block)->account = ctx->account;
+    head_of(block)->charged = charged;
+    atomic_fetch_add(&ctx->account->holders, 1);
+    return block;
 }
 
 ll_status lli_memory_new(ll_context *ctx, void *out, int64_t count, size_t size) {
-    void *block = NULL;
+    void *block = allocate(ctx, count, size);
     memcpy(out, &block, sizeof block);
-    LLI_TRY(allocate(ctx, &block, count, size));
+    if (!block)
+        return LL_ERR_MEMORY;
     memset(block, 0, (size_t)count * size);
-    memcpy(out, &block, sizeof block);
     return LL_OK;
 }
 
 ll_status lli_memory_grow(ll_context *ctx, void *block, int64_t old_count, int64_t new_count, size_t size) {
-    void *old, *grown = NULL;
+    void *old, *grown = allocate(ctx, new_count, size);
+    if (!grown)
+        return LL_ERR_MEMORY;
     memcpy(&old, block, sizeof old);
-    LLI_TRY(allocate(ctx, &grown, new_count, size));
     size_t kept = (size_t)old_count * size;
     if (kept)
         memcpy(grown, old, kept);
     memset((char *)grown + kept, 0, (size_t)(new_count - old_count) * size);
-    free(old);
+    lli_memory_free(old);
     memcpy(block, &grown, sizeof grown);
     return LL_OK;
 }
 
 void lli_memory_free(void *block) {
-    free(block);
+    if (!block)
+        return;
+    block_head head = *head_of(block);
+    free(head.base);
+    lli_account_discharge(head.account, head.charged);
+    lli_account_release(head.account);
+}
+
+int64_t lli_memory_left(const ll_context *ctx) {
+    const lli_account *account = ctx->account;
+    while (account->parent)
+        account = account->parent;
+    return account->limit - atomic_load(&account->taken);
+}
+
+int64_t lli_budget_bytes(const ll_context *ctx, size_t size) {
+    const lli_account *account = ctx->account;
+    while (account->parent)
+        account = account->parent;
+    int64_t bytes;
+    return account->given || !lli_multiply(&bytes, (int64_t)size, BUDGET_FACTOR) || bytes > INT64_MAX - BUDGET_MORE ? INT64_MAX
+                                                                                                                    : bytes + BUDGET_MORE;
+}
+
+ll_status lli_budget_begin(lli_budget *out, ll_context *ctx, const char *file, size_t size) {
+    lli_account *account;
+    *out = NULL;
+    LLI_TRY(lli_memory_new(ctx, &account, 1, sizeof *account));
+    account->parent = ctx->account;
+    account->limit = lli_budget_bytes(ctx, size);
+    account->file = file;
+    atomic_init(&account->holders, 1);
+    ctx->account = account;
+    *out = account;
+    return LL_OK;
+}
+
+void lli_budget_end(lli_budget *budget, ll_context *ctx) {
+    if (!*budget)
+        return;
+    ctx->account = (*budget)->parent;
+    lli_account_release(*budget);
+    *budget = NULL;
 }
 
 ll_status lli_memory_text(ll_context *ctx, char **out, const char *text) {

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,12 +12,10 @@
 
 #include "base/memory.h"
 
-/* What comes through a pipe must fit in memory; an endless device must not fill it. */
-#define STREAM_MAX ((int64_t)1 << 30)
-
+/* A stream has no size: it may bring what an empty file may make us take, so that an endless device does not fill the memory. */
 static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char *path) {
     unsigned char *bytes = NULL;
-    int64_t size = 0, capacity = 0;
+    int64_t size = 0, capacity = 0, most = lli_budget_bytes(ctx, 0);
     ll_status status = LL_OK;
     for (;;) {
         if (size == capacity) {
@@ -34,9 +33,11 @@ static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char 
         if (got == 0)
             break;
         size += got;
-        if (size > STREAM_MAX) {
-            status = lli_fail(ctx, LL_ERR_READ, "%s: not a regular file, and more than 1 GiB comes out of it; save it as a file first",
-                              path);
+        if (size > most) {
+            status = lli_fail(ctx, LL_ERR_MEMORY,
+                              "%s: not a regular file, and more than %" PRId64 " MiB come out of it; save it as a file first, or give "
+                              "--memory BYTES",
+                              path, most >> 20);
             goto done;
         }
     }

@@ -205,12 +205,14 @@ static void keep_one(ll_bundle *bundle, int64_t only) {
 /* All arrays of the file, or with `one` the one that name and names mean. */
 static ll_status read_bundle(ll_bundle **out, ll_context *ctx, const char *path, bool one, const char *name, const char *const *names) {
     lli_file file = {0};
+    lli_budget budget = NULL;
     ll_bundle *bundle = NULL;
     const format *f = NULL;
     int64_t only = 0;
     ll_status status;
     *out = NULL;
     LLI_DO(lli_file_read(&file, ctx, path));
+    LLI_DO(lli_budget_begin(&budget, ctx, path, file.size));
     LLI_DO(detect(&f, ctx, &file, path));
     LLI_DO(lli_bundle_new(&bundle, ctx, f->name));
     LLI_DO((one && f->list ? f->list : f->parse)(ctx, bundle, file.bytes, file.size, path));
@@ -226,6 +228,7 @@ static ll_status read_bundle(ll_bundle **out, ll_context *ctx, const char *path,
     bundle = NULL;
 done:
     ll_bundle_free(bundle);
+    lli_budget_end(&budget, ctx);
     lli_file_release(&file);
     return status;
 }

@@ -187,6 +187,11 @@ def value(arguments, words):
     fails(2, "fit", *arguments, words=words)
 
 
+@cases_of([(text, text) for text in ["0", "-1", "1.5", "1e9", "10T", "10KB", "K", "9223372036854775808", "9007199254740992G"]])
+def memory(text):
+    fails(2, *FIT, f"--memory={text}", words=[f"--memory is {text};", "with K, M or G behind it"])
+
+
 # Every value is checked, also when the method does not use it: point uses none of these.
 @cases_of([(f"{flag} {text}", flag, text) for flag, values in {
     "--samples": ["0", "-1", "1.5", "1e3", "0x10", "ten", "99999999999999999999", " 5", "5 ", "nan"],
