@@ -80,10 +80,10 @@ static ll_status check(const compare_args *args, const parsed *typed) {
         status = complain(LL_ERR_USAGE, "--json and --markdown exclude each other");
     if (status == LL_OK && args->options.members && !args->options.predictions)
         status = complain(LL_ERR_USAGE, "--members belongs to --predictions, which is missing");
-    if (status == LL_OK && args->options.predictions)
-        status = check_predictions(args);
     if (status == LL_OK && args->options.predictions && mkdir(args->options.predictions, 0777) != 0 && errno != EEXIST)
         status = complain(LL_ERR_WRITE, "the folder %s cannot be made: %s", args->options.predictions, strerror(errno));
+    if (status == LL_OK && args->options.predictions)
+        status = check_predictions(args);
     return status;
 }
 

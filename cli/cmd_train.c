@@ -193,6 +193,10 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         options.classes = ll_images_classes(images, &count);
         r.train = ll_images_dataset(images, LL_IMAGES_TRAIN);
         r.test = ll_images_dataset(images, LL_IMAGES_TEST);
+        if (r.test && !ll_dataset_labels(r.test)) {
+            term_note("the test images of %s have no labels, so that no test accuracy is printed", args->data);
+            r.test = NULL;
+        }
         status = r.train ? ll_train_write(&network, ctx, args->output, r.train, &options, args->resume)
                          : complain(LL_ERR_DATA, "%s has no training images", args->data);
     }

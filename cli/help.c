@@ -18,7 +18,7 @@ const exit_code exit_codes[] = {
     {LL_ERR_WRITE, "the output cannot be written"},
     {LL_ERR_DIVERGED, "training left the finite numbers, or its loss exploded: lower --lr"},
     {LL_ERR_MEMORY, "memory ran out, or its limit, or that of a file (--memory)"},
-    {LL_ERR_CANCELLED, "interrupted (Ctrl-C, SIGTERM)"},
+    {LL_ERR_CANCELLED, "interrupted (Ctrl-C, SIGTERM, SIGHUP)"},
 };
 const size_t exit_code_count = COUNT(exit_codes);
 

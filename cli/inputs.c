@@ -2,6 +2,7 @@
 /* Files named on the command line: which are there, which are the same, and the training set they make. */
 #include "inputs.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,12 +92,36 @@ ll_status inputs_check_safetensors(const char *output, const char *what) {
     return complain(LL_ERR_USAGE, "the output is %s; %s is a file whose name ends in .safetensors", output, what);
 }
 
+/* Can the file be made or replaced? Asked before the work, which may take hours; writing asks again. */
+static ll_status check_place(const char *output) {
+    struct stat target;
+    if (stat(output, &target) == 0) {
+        if (S_ISDIR(target.st_mode))
+            return complain(LL_ERR_WRITE, "%s: is a folder; expected the name of a file", output);
+        return !S_ISREG(target.st_mode) || access(output, W_OK) == 0
+                   ? LL_OK
+                   : complain(LL_ERR_WRITE, "%s: cannot be replaced: %s", output, strerror(errno));
+    }
+    if (errno == ENAMETOOLONG)
+        return complain(LL_ERR_WRITE, "the name of the output is too long: %s", output);
+    const char *slash = strrchr(output, '/');
+    char folder[4096] = ".";
+    if (lstat(output, &target) == 0 || (slash && slash - output >= (ptrdiff_t)sizeof folder - 1))
+        return LL_OK; /* a link to nothing yet: whoever follows it will see */
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - output + 1), output);
+    if (access(folder, F_OK) != 0)
+        return complain(LL_ERR_WRITE, "%s: cannot be written: its folder does not exist", output);
+    return access(folder, W_OK | X_OK) == 0 ? LL_OK : complain(LL_ERR_WRITE, "%s: cannot be written: %s", output, strerror(errno));
+}
+
 ll_status inputs_check_output(const char *output, const char *const *inputs, size_t count) {
     if (strcmp(output, "-") == 0)
         return complain(LL_ERR_USAGE, "the output is -; name a file (standard output is /dev/stdout)");
     struct stat target, found;
-    if (stat(output, &target) != 0 || !S_ISREG(target.st_mode))
-        return LL_OK;
+    ll_status status = *output ? check_place(output) : complain(LL_ERR_WRITE, "the name of the output is empty");
+    if (status != LL_OK || stat(output, &target) != 0 || !S_ISREG(target.st_mode))
+        return status;
     for (size_t i = 0; i < count; i++) {
         /* FILE:NAME: whatever stands before a colon may be the file. */
         for (const char *end = inputs[i]; end && *end;) {

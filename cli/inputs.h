@@ -36,7 +36,7 @@ ll_status network_read(ll_network **network, ll_images **images, ll_context *ctx
 
 /* Refuses a missing flag with the usage that has it. */
 ll_status inputs_require(const char *flag, const char *value, const char *example) LL_CHECK_RESULT;
-/* Refuses an output that is also an input (also through links). `inputs` FILE or FILE:NAME, NULLs are skipped. */
+/* Refuses an output that cannot be made, or that is also an input (also through links). `inputs` FILE or FILE:NAME, NULLs are skipped. */
 ll_status inputs_check_output(const char *output, const char *const *inputs, size_t count) LL_CHECK_RESULT;
 bool inputs_ends_with(const char *path, const char *ending);
 /* `what` ("an ensemble") is a .safetensors file: another name would mislead, or be that of somebody's data. */

@@ -148,7 +148,7 @@ static void on_log(void *user, ll_log_level level, const char *said) {
         say("\033[2m", "note:", said);
 }
 
-/* ---- Ctrl-C ---- */
+/* ---- signals ---- */
 
 static ll_context *volatile running;
 
@@ -173,18 +173,22 @@ static void on_lost_bytes(int number, siginfo_t *info, void *state) {
     _exit(LL_ERR_READ);
 }
 
+/* Whoever started us may have had a signal ignored (nohup, a shell's background job): then it stays ignored. SIGPIPE is left as it came:
+ * a reader that went away ends us as it ends any filter, or is a failed write where the signal is ignored. */
 static void catch_signals(void) {
-    struct sigaction action = {0};
+    static const int asks[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {0}, before;
     action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+    action.sa_flags = (int)SA_RESETHAND; /* without SA_RESTART: whatever waits for a pipe looks whether it should stop */
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++)
+        if (sigaction(asks[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(asks[i], &action, NULL);
+    /* A file that reaches RLIMIT_FSIZE is a failed write with its sentence. */
+    signal(SIGXFSZ, SIG_IGN);
     action.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
     action.sa_sigaction = on_lost_bytes;
     sigaction(SIGBUS, &action, NULL);
-    /* A reader that went away ends us as it ends any filter, even if our parent ignored the signal. */
-    signal(SIGPIPE, SIG_DFL);
 }
 
 ll_status term_context_new(ll_context **out, int threads, int64_t memory) {

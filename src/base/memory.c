@@ -104,12 +104,29 @@ static void *allocate(ll_context *ctx, int64_t count, size_t size) {
     return block;
 }
 
+/* Gigabytes take the system seconds to hand out: whoever cancels does not wait for them. */
+static ll_status clear(ll_context *ctx, void *block, size_t bytes) {
+    const size_t piece = (size_t)1 << 24;
+    for (size_t at = 0; at < bytes; at += piece) {
+        if (at > 0)
+            LLI_TRY(lli_cancel_check(ctx));
+        memset((char *)block + at, 0, LLI_MIN(piece, bytes - at));
+    }
+    return LL_OK;
+}
+
 ll_status lli_memory_new(ll_context *ctx, void *out, int64_t count, size_t size) {
     void *block = allocate(ctx, count, size);
     memcpy(out, &block, sizeof block);
     if (!block)
         return LL_ERR_MEMORY;
-    memset(block, 0, (size_t)count * size);
+    ll_status status = clear(ctx, block, (size_t)count * size);
+    if (status != LL_OK) {
+        lli_memory_free(block);
+        block = NULL;
+        memcpy(out, &block, sizeof block);
+        return status;
+    }
     return LL_OK;
 }
 

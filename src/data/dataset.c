@@ -96,7 +96,10 @@ static ll_status take_features(ll_context *ctx, ll_dataset *data, const char *na
     if (features.dtype != LL_DTYPE_F32 && features.dtype != LL_DTYPE_F16) {
         int64_t count = lli_array_count(&features);
         LLI_TRY(lli_memory_new(ctx, &data->converted, count, sizeof(float)));
-        lli_array_to_f32(data->converted, &features, 0, count);
+        for (int64_t first = 0; first < count; first += CHUNK) {
+            LLI_TRY(lli_cancel_check(ctx));
+            lli_array_to_f32(data->converted + first, &features, first, LLI_MIN((int64_t)CHUNK, count - first));
+        }
         used.data = data->converted;
         used.dtype = LL_DTYPE_F32;
     }
@@ -123,6 +126,10 @@ ll_status lli_dataset_labels(ll_context *ctx, int32_t **out, int64_t *largest, c
     int64_t limit = K > 0 ? K : INT32_MAX;
     for (int64_t i = 0; i < N; i++) {
         bool fits;
+        if (i % CHUNK == 0 && lli_cancelled(ctx)) {
+            lli_memory_free(copy);
+            return lli_cancel_check(ctx);
+        }
         int64_t y = lli_array_integer(&labels, i, &fits);
         if (!fits || y < 0 || y >= limit) {
             lli_memory_free(copy);

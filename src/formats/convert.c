@@ -227,6 +227,7 @@ ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll
     const ll_option *table = ll_convert_options_table(&count);
     ll_status status;
     LLI_DO(LLI_OPTION_TAKE(ctx, ll_convert_options, &chosen, options, table, count));
+    LLI_DO(lli_sink_check(ctx, to));
     LLI_DO(lli_format_split(&file, &name, ctx, from));
     if (lli_file_same(file, to)) {
         status = lli_fail(ctx, LL_ERR_USAGE, "%s: the output would replace its own input; choose another name", to);

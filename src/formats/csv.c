@@ -124,6 +124,7 @@ static ll_status measure_line(table *t, reader *r, ll_context *ctx) {
     for (field f = {0}; !f.last; c++) {
         char text[32];
         lli_number x;
+        LLI_TRY(lli_cancel_check(ctx));
         next_field(&f, r);
         if (!lli_number_parse(&x, f.text, f.size))
             return lli_fail(ctx, LL_ERR_FORMAT, "%s: line %" PRId64 ", column %" PRId64 ": \"%s\" is not a number", r->file, r->line, c + 1,
@@ -160,12 +161,13 @@ static ll_status measure(table *t, reader *r, ll_context *ctx) {
 }
 
 /* Second pass: `data` [rows,columns]. */
-static void fill(void *data, const table *t, reader *r) {
+static ll_status fill(void *data, const table *t, reader *r, ll_context *ctx) {
     int64_t i = 0;
     r->p = t->start;
     while (next_line(r))
         for (field f = {0}; !f.last; i++) {
             lli_number x = {0};
+            LLI_TRY(lli_cancel_check(ctx));
             next_field(&f, r);
             lli_number_parse(&x, f.text, f.size);
             if (t->whole)
@@ -173,6 +175,7 @@ static void fill(void *data, const table *t, reader *r) {
             else
                 ((double *)data)[i] = x.real;
         }
+    return LL_OK;
 }
 
 /* Columns first..first+count-1 of the table as an array of their own. */
@@ -183,6 +186,7 @@ static ll_status add_columns(ll_context *ctx, ll_bundle *bundle, const table *t,
         whole &= t->whole || t->integer[c];
     ll_array array = ll_array_view(NULL, whole ? LL_DTYPE_I64 : LL_DTYPE_F64, rank, (int64_t[]){t->rows, count});
     void *owned;
+    LLI_TRY(lli_cancel_check(ctx));
     LLI_TRY(lli_memory_new(ctx, &owned, t->rows * count, 8));
     for (int64_t n = 0; n < t->rows; n++)
         for (int64_t c = 0; c < count; c++) {
@@ -244,7 +248,7 @@ ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char 
         r.p += 3;
     LLI_DO(measure(&t, &r, ctx));
     LLI_DO(lli_memory_new(ctx, &data, t.rows * t.columns, 8));
-    fill(data, &t, &r);
+    LLI_DO(fill(data, &t, &r, ctx));
     ll_array array = ll_array_view(data, t.whole ? LL_DTYPE_I64 : LL_DTYPE_F64, t.columns == 1 ? 1 : 2, (int64_t[]){t.rows, t.columns});
     const void *cells = data;
     status = lli_bundle_add(ctx, bundle, "array", array, data);

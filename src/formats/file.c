@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,19 +13,31 @@
 
 #include "base/memory.h"
 
+ll_status lli_file_wait(ll_context *ctx, int fd, bool to_write) {
+    enum { LOOK_MS = 50 };
+    struct pollfd end = {.fd = fd, .events = to_write ? POLLOUT : POLLIN};
+    for (;;) {
+        LLI_TRY(lli_cancel_check(ctx));
+        int ready = poll(&end, 1, LOOK_MS);
+        if (ready > 0 || (ready < 0 && errno != EINTR))
+            return LL_OK; /* or a failure, which reading and writing will tell */
+    }
+}
+
 /* A stream has no size: it may bring what an empty file may make us take, so that an endless device does not fill the memory. */
 static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char *path) {
     unsigned char *bytes = NULL;
     int64_t size = 0, capacity = 0, most = lli_budget_bytes(ctx, 0);
     ll_status status = LL_OK;
     for (;;) {
+        LLI_DO(lli_file_wait(ctx, fd, false));
         if (size == capacity) {
             int64_t grown = LLI_MAX(1 << 16, 2 * capacity);
             LLI_DO(lli_memory_grow(ctx, &bytes, size, grown, 1));
             capacity = grown;
         }
         ssize_t got = read(fd, bytes + size, (size_t)(capacity - size));
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got < 0) {
             status = lli_fail(ctx, LL_ERR_READ, "%s: cannot be read: %s", path, strerror(errno));
@@ -60,7 +73,7 @@ static ll_status read_regular(lli_file *out, ll_context *ctx, int fd, const char
 
 ll_status lli_file_read(lli_file *out, ll_context *ctx, const char *path) {
     *out = (lli_file){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe that nobody writes to must not hold us */
     if (fd < 0)
         return lli_fail(ctx, LL_ERR_READ, "%s: cannot be opened: %s", path, strerror(errno));
     struct stat st;

@@ -19,6 +19,9 @@ void lli_file_release(lli_file *file);
 /* From now on the bundle releases the bytes. */
 void lli_file_give(lli_file *file, ll_bundle *bundle);
 
+/* Waits until the pipe or device can be read or written, or until the call is cancelled. */
+ll_status lli_file_wait(ll_context *ctx, int fd, bool to_write) LL_CHECK_RESULT;
+
 /* Starts to read mapped bytes that will be needed soon. */
 void lli_file_ahead(const void *bytes, size_t count);
 
@@ -36,9 +39,10 @@ void lli_file_remove(const char *path); /* if it is there */
 bool lli_file_is_folder(const char *path);
 
 /* The work file lies in the folder of what TARGET resolves to through symbolic links. One that is kept for later is TARGET + suffix, and a
- * lock on it refuses a second writer; another has no name, or one that nobody has, and the last of several writers wins. A target that
- * exists and is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and commit copies its bytes.
- * Every failure here is LL_ERR_WRITE and names the target. */
+ * lock on it refuses a second writer; another (suffix NULL) has no name before it is whole, and the last of several writers wins. Should
+ * the process die while it takes the place of an older file, the next writer of that target removes what was left. A target that exists and
+ * is not a regular file (a device, a pipe) is never replaced: the work file is a nameless one, and commit copies its bytes.
+ * Every failure here is LL_ERR_WRITE and names the target, but for LL_ERR_CANCELLED while a pipe is waited for. */
 typedef struct lli_outfile lli_outfile;
 
 typedef enum lli_outfile_mode {

@@ -14,6 +14,7 @@ ll_status lli_format_split(char **file, const char **name, ll_context *ctx, cons
  * first axis; an array of rank 0 has one row. One thread at a time. Metadata go to .npz and .safetensors; the others cannot hold any. */
 ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const ll_named_array *specs, int64_t count, const ll_meta *meta,
                         int64_t meta_count) LL_CHECK_RESULT;
+ll_status lli_sink_check(ll_context *ctx, const char *path) LL_CHECK_RESULT; /* that lli_sink_open knows the ending */
 ll_status lli_sink_write(lli_sink *sink, ll_context *ctx, int64_t array, int64_t first_row, int64_t rows, const void *data) LL_CHECK_RESULT;
 ll_status lli_sink_commit(lli_sink *sink, ll_context *ctx) LL_CHECK_RESULT; /* frees the sink, also on failure */
 void lli_sink_abandon(lli_sink *sink);                                      /* NULL is fine */

@@ -26,8 +26,10 @@ static ll_status begin(z_stream *z, ll_context *ctx, int bits, const char *name)
 
 /* Runs until the output is full, the stream ends or the input does; zlib counts in 32 bits, so both go in pieces. *got grows. */
 static int run(z_stream *z, unsigned char *out, size_t out_size, size_t *got, const unsigned char **in, size_t *left) {
-    enum { PIECE = 1 << 24 };
+    enum { PIECE = 1 << 22 };
     for (;;) {
+        if (lli_cancelled(z->opaque))
+            return Z_BUF_ERROR; /* fail() says why */
         uInt give = (uInt)LLI_MIN(*left, (size_t)PIECE), room = (uInt)LLI_MIN(out_size - *got, (size_t)PIECE);
         z->next_in = (Bytef *)(uintptr_t)*in;
         z->avail_in = give;
@@ -44,6 +46,7 @@ static int run(z_stream *z, unsigned char *out, size_t out_size, size_t *got, co
 }
 
 static ll_status fail(ll_context *ctx, const z_stream *z, int result, const char *name) {
+    LLI_TRY(lli_cancel_check(ctx));
     if (result == Z_MEM_ERROR)
         return LL_ERR_MEMORY; /* the allocator has left its sentence */
     return lli_fail(ctx, LL_ERR_FORMAT, "%s: the compressed data are damaged or truncated (%s)", name,

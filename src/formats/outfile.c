@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "formats/file.h"
 
@@ -61,8 +63,15 @@ static bool same_inode(int fd, const char *path) {
     return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-static ll_status open_device(lli_outfile *file, ll_context *ctx) {
-    file->device = open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+/* A pipe that nobody reads yet is waited for, as long as nobody cancels. */
+static ll_status open_device(lli_outfile *file, ll_context *ctx, bool pipe) {
+    for (;;) {
+        file->device = open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (file->device >= 0 || !pipe || errno != ENXIO)
+            break;
+        LLI_TRY(lli_cancel_check(ctx));
+        poll(NULL, 0, 50);
+    }
     if (file->device < 0)
         return fail_write(ctx, file->target, "cannot be opened for writing");
     const char *folder = getenv("TMPDIR");
@@ -87,28 +96,59 @@ static bool lock(int fd) {
     return locked == 0 || errno != EWOULDBLOCK;
 }
 
-/* TARGET.PID-n + suffix: for a file that must have a name, one that is nobody's. Sets file->work. */
-static ll_status name_work(lli_outfile *file, ll_context *ctx, const char *suffix, int n) {
+/* A hidden name in the folder of the target that follows from the target's and is short, whatever the target's length. Those of one target
+ * are few, so that a later run finds what a killed one left. Sets file->work. */
+static ll_status name_work(lli_outfile *file, ll_context *ctx, int n) {
+    char digest[LLI_HASH_TEXT], name[64];
+    const char *slash = strrchr(file->target, '/'), *base = slash ? slash + 1 : file->target;
+    lli_hash hash;
+    lli_hash_init(&hash);
+    lli_hash_add(&hash, base, strlen(base));
+    lli_hash_text(&hash, digest);
+    snprintf(name, sizeof name, ".lastlayer-%.16s-%d.tmp", digest, n);
     lli_memory_free(file->work);
-    size_t size = strlen(file->target) + strlen(suffix) + 32;
-    LLI_TRY(lli_memory_new(ctx, &file->work, (int64_t)size, 1));
-    snprintf(file->work, size, "%s.%ld-%d%s", file->target, (long)getpid(), n, suffix);
+    return beside(&file->work, ctx, file->target, name);
+}
+
+static void forget_work(lli_outfile *file) {
+    lli_memory_free(file->work);
+    file->work = NULL;
+}
+
+/* Removes what a killed writer of the same target left. Its lock went with it; a writer that lives holds its own. */
+static ll_status sweep(lli_outfile *file, ll_context *ctx) {
+    enum { NAMES = 4 };
+    for (int n = 0; n < NAMES; n++) {
+        LLI_TRY(name_work(file, ctx, n));
+        int fd = open(file->work, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0)
+            continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && same_inode(fd, file->work))
+            unlink(file->work);
+        close(fd);
+    }
+    forget_work(file);
     return LL_OK;
 }
 
-static ll_status open_new(lli_outfile *file, ll_context *ctx, const char *suffix) {
+/* Where the system knows no nameless files. Between open and lock another's sweep may have taken the name back. */
+static ll_status open_new(lli_outfile *file, ll_context *ctx) {
     for (int n = 0; file->fd < 0; n++) {
-        LLI_TRY(name_work(file, ctx, suffix, n));
+        LLI_TRY(name_work(file, ctx, n));
         file->fd = open(file->work, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
         if (file->fd < 0 && errno != EEXIST)
-            return lli_fail(ctx, LL_ERR_WRITE, "%s: the work file %s cannot be made: %s", file->target, file->work, strerror(errno));
+            return fail_write(ctx, file->target, "cannot be written");
+        if (file->fd >= 0 && !(lock(file->fd) && same_inode(file->fd, file->work))) {
+            close(file->fd);
+            file->fd = -1;
+        }
     }
     return LL_OK;
 }
 
 /* A file in the folder of the target that has no name before it is whole, so that whatever ends the process leaves nothing. Where the
  * system knows no such files, one with a name of its own. */
-static ll_status open_unnamed(lli_outfile *file, ll_context *ctx, const char *suffix) {
+static ll_status open_unnamed(lli_outfile *file, ll_context *ctx) {
     char *folder;
     LLI_TRY(beside(&folder, ctx, file->target, "."));
     file->fd = access("/proc/self/fd", X_OK) == 0 ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666) : -1;
@@ -116,23 +156,25 @@ static ll_status open_unnamed(lli_outfile *file, ll_context *ctx, const char *su
     lli_memory_free(folder);
     if (!there)
         return lli_fail(ctx, LL_ERR_WRITE, "%s: cannot be written: its folder does not exist", file->target);
-    return file->fd >= 0 ? LL_OK : open_new(file, ctx, suffix);
+    LLI_TRY(sweep(file, ctx));
+    return file->fd >= 0 ? LL_OK : open_new(file, ctx);
 }
 
-/* Gives a file without a name one, for the rename. */
+/* Gives a file without a name the target's, if that is free, else one for the rename, and a lock before that. */
 static ll_status link_work(ll_context *ctx, lli_outfile *file) {
     char from[32];
     snprintf(from, sizeof from, "/proc/self/fd/%d", file->fd);
-    for (int n = 0;; n++) {
-        LLI_TRY(name_work(file, ctx, ".tmp", n));
+    (void)lock(file->fd); /* nobody else can have it open */
+    if (linkat(AT_FDCWD, from, AT_FDCWD, file->target, AT_SYMLINK_FOLLOW) == 0)
+        return LL_OK;
+    for (int n = 0; errno == EEXIST; n++) {
+        LLI_TRY(name_work(file, ctx, n));
+        errno = 0;
         if (linkat(AT_FDCWD, from, AT_FDCWD, file->work, AT_SYMLINK_FOLLOW) == 0)
             return LL_OK;
-        if (errno != EEXIST) {
-            lli_memory_free(file->work);
-            file->work = NULL;
-            return fail_write(ctx, file->target, "cannot be put in its place");
-        }
     }
+    forget_work(file);
+    return fail_write(ctx, file->target, "cannot be put in its place");
 }
 
 /* Opens and locks TARGET + suffix. Whoever held the lock before may have renamed or removed the file that was just opened: then the
@@ -146,6 +188,9 @@ static ll_status open_beside(lli_outfile *file, ll_context *ctx, const char *suf
         int fd = open(file->work, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
         if (fd < 0 && errno == ENOENT)
             return lli_fail(ctx, LL_ERR_WRITE, "%s: cannot be written: its folder does not exist", file->target);
+        if (fd < 0 && errno == ENAMETOOLONG)
+            return lli_fail(ctx, LL_ERR_WRITE, "the name of the output is too long for its work file, which adds %s: %s", suffix,
+                            file->target);
         if (fd < 0)
             return lli_fail(ctx, LL_ERR_WRITE, "%s: the work file %s cannot be opened: %s", file->target, file->work, strerror(errno));
         struct stat st;
@@ -193,9 +238,12 @@ ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, cons
     file->keep = mode != LLI_OUTFILE_REPLACE;
     struct stat st, end;
     bool exists = stat(target, &st) == 0;
+    int missing = exists ? 0 : errno;
     ll_status status = LL_OK;
     if (!target[0])
         status = lli_fail(ctx, LL_ERR_WRITE, "the name of the output is empty");
+    else if (missing == ENAMETOOLONG)
+        status = lli_fail(ctx, LL_ERR_WRITE, "the name of the output is too long: %s", target);
     else if (exists && S_ISDIR(st.st_mode))
         status = lli_fail(ctx, LL_ERR_WRITE, "%s: is a folder; expected the name of a file", target);
     if (status != LL_OK)
@@ -206,12 +254,12 @@ ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, cons
     if (exists && (strange || !S_ISREG(st.st_mode))) {
         lli_memory_free(file->target);
         LLI_DO(lli_memory_text(ctx, &file->target, target));
-        LLI_DO(open_device(file, ctx));
+        LLI_DO(open_device(file, ctx, S_ISFIFO(st.st_mode)));
     } else if (exists && access(file->target, W_OK) != 0) {
         status = fail_write(ctx, file->target, "cannot be replaced");
         goto done;
     } else {
-        LLI_DO((mode == LLI_OUTFILE_REPLACE ? open_unnamed : open_beside)(file, ctx, suffix));
+        LLI_DO(mode == LLI_OUTFILE_REPLACE ? open_unnamed(file, ctx) : open_beside(file, ctx, suffix));
         LLI_DO(settle(file, found, ctx, mode, exists ? &st : NULL));
     }
     *out = file;
@@ -292,8 +340,9 @@ static ll_status copy_to_device(ll_context *ctx, lli_outfile *file) {
         LLI_TRY(lli_outfile_read_at(ctx, file, offset, block, count));
         offset += (int64_t)count;
         for (const char *p = block; count > 0;) {
+            LLI_TRY(lli_file_wait(ctx, file->device, true));
             ssize_t put = write(file->device, p, count);
-            if (put < 0 && errno == EINTR)
+            if (put < 0 && (errno == EINTR || errno == EAGAIN))
                 continue;
             if (put < 0)
                 return fail_write(ctx, file->target, "cannot be written");
@@ -316,12 +365,10 @@ static ll_status replace_target(ll_context *ctx, lli_outfile *file) {
         status = fail_write(ctx, file->target, "cannot be flushed to disk");
     else if (!file->work)
         status = link_work(ctx, file);
-    if (status == LL_OK && rename(file->work, file->target) != 0)
+    if (status == LL_OK && file->work && rename(file->work, file->target) != 0)
         status = fail_write(ctx, file->target, "cannot be replaced");
-    if (status == LL_OK) {
-        lli_memory_free(file->work);
-        file->work = NULL; /* nothing is left to remove */
-    }
+    if (status == LL_OK)
+        forget_work(file); /* nothing is left to remove */
     if (fd >= 0) { /* a folder that may be written but not read cannot be flushed; the file itself was */
         flush(fd);
         close(fd);

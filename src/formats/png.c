@@ -31,13 +31,27 @@ static void ignore(png_structp png, png_const_charp text) {
     (void)png, (void)text;
 }
 
+static void require(state *s, png_structp png, ll_status status) {
+    if (status == LL_OK)
+        return;
+    s->status = status;
+    png_longjmp(png, 1);
+}
+
 static void read_bytes(png_structp png, png_bytep out, size_t count) {
     state *s = png_get_io_ptr(png);
+    require(s, png, lli_cancel_check(s->ctx));
     if (count > s->left)
         png_error(png, "it ends too early");
     memcpy(out, s->bytes, count);
     s->bytes += count;
     s->left -= count;
+}
+
+static void on_row(png_structp png, png_uint_32 row, int pass) {
+    (void)row, (void)pass;
+    state *s = png_get_io_ptr(png);
+    require(s, png, lli_cancel_check(s->ctx));
 }
 
 static png_voidp allocate(png_structp png, png_alloc_size_t size) {
@@ -51,13 +65,6 @@ static png_voidp allocate(png_structp png, png_alloc_size_t size) {
 static void release(png_structp png, png_voidp block) {
     (void)png;
     lli_memory_free(block);
-}
-
-static void require(state *s, png_structp png, ll_status status) {
-    if (status == LL_OK)
-        return;
-    s->status = status;
-    png_longjmp(png, 1);
 }
 
 /* Reads all of it; every failure jumps. */
@@ -81,6 +88,7 @@ static void read_image(state *s, png_structp png, png_infop info, ll_array *out)
     require(s, png, lli_memory_new(s->ctx, &s->rows, height, sizeof *s->rows));
     for (int64_t i = 0; i < height; i++)
         s->rows[i] = s->pixels + (size_t)i * stride;
+    png_set_read_status_fn(png, on_row);
     png_read_image(png, s->rows);
     png_read_end(png, NULL);
     int64_t channels = png_get_channels(png, info);

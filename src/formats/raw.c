@@ -27,8 +27,10 @@ void lli_bytes_swap(void *out, const void *in, int64_t count, size_t size) {
     }
 }
 
+enum { PIECE = 1 << 20 }; /* elements between two looks at the cancel flag */
+
 /* Row-major from column-major: walks the source in its own order and scatters. step[a] is the row-major distance along axis a. */
-static void transpose(unsigned char *out, const unsigned char *in, const lli_raw *raw, int64_t count) {
+static ll_status transpose(unsigned char *out, ll_context *ctx, const unsigned char *in, const lli_raw *raw, int64_t count) {
     size_t size = ll_dtype_size(raw->dtype);
     int64_t step[LL_ARRAY_RANK_MAX], index[LL_ARRAY_RANK_MAX] = {0}, place = 0;
     for (int64_t a = raw->rank - 1, distance = 1; a >= 0; a--) {
@@ -36,6 +38,8 @@ static void transpose(unsigned char *out, const unsigned char *in, const lli_raw
         distance *= raw->shape[a];
     }
     for (int64_t i = 0; i < count; i++) {
+        if (i % PIECE == 0)
+            LLI_TRY(lli_cancel_check(ctx));
         memcpy(out + (size_t)place * size, in + (size_t)i * size, size);
         for (int a = 0; a < raw->rank; a++) {
             place += step[a];
@@ -45,6 +49,21 @@ static void transpose(unsigned char *out, const unsigned char *in, const lli_raw
             index[a] = 0;
         }
     }
+    return LL_OK;
+}
+
+/* In the order of the file; with `swap` in the machine's order of bytes. */
+static ll_status copy_elements(unsigned char *out, ll_context *ctx, const unsigned char *in, int64_t count, size_t size, bool swap) {
+    for (int64_t first = 0; first < count; first += PIECE) {
+        size_t at = (size_t)first * size;
+        int64_t piece = LLI_MIN(count - first, (int64_t)PIECE);
+        LLI_TRY(lli_cancel_check(ctx));
+        if (swap)
+            lli_bytes_swap(out + at, in + at, piece, size);
+        else
+            memcpy(out + at, in + at, (size_t)piece * size);
+    }
+    return LL_OK;
 }
 
 ll_status lli_raw_view(ll_array *out, void **owned, ll_context *ctx, const lli_raw *raw, const unsigned char *bytes, void *holder) {
@@ -57,12 +76,14 @@ ll_status lli_raw_view(ll_array *out, void **owned, ll_context *ctx, const lli_r
         unsigned char *copy;
         ll_status status = lli_memory_new(ctx, &copy, count, size);
         if (status == LL_OK && scatter)
-            transpose(copy, bytes, raw, count);
-        else if (status == LL_OK && count > 0)
-            memcpy(copy, bytes, (size_t)count * size);
-        if (status == LL_OK && swap)
-            lli_bytes_swap(copy, copy, count, size);
+            status = transpose(copy, ctx, bytes, raw, count);
+        if (status == LL_OK && (swap || !scatter))
+            status = copy_elements(copy, ctx, scatter ? copy : bytes, count, size, swap);
         lli_memory_free(holder);
+        if (status != LL_OK) {
+            lli_memory_free(copy);
+            copy = NULL;
+        }
         *owned = copy;
         LLI_TRY(status);
         array.data = copy;

@@ -130,16 +130,21 @@ static ll_status copy_spec(lli_sink_array *a, ll_context *ctx, const char *path,
     return lli_memory_text(ctx, &a->name, spec->name);
 }
 
+ll_status lli_sink_check(ll_context *ctx, const char *path) {
+    return find_layout(path) ? LL_OK
+                             : lli_fail(ctx, LL_ERR_USAGE,
+                                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv "
+                                        ".idx or .bin (CIFAR)",
+                                        path);
+}
+
 ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const ll_named_array *specs, int64_t count, const ll_meta *meta,
                         int64_t meta_count) {
     lli_sink_layout *layout = find_layout(path);
     lli_sink_file *sink;
     ll_status status;
     *out = NULL;
-    if (!layout)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "%s: cannot tell the format to write; expected a name that ends in .npy .npz .safetensors .csv .idx or .bin "
-                        "(CIFAR)", path);
+    LLI_TRY(lli_sink_check(ctx, path));
     if (count < 1)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: there is no array to write", path);
     LLI_TRY(lli_memory_new(ctx, &sink, 1, sizeof *sink));
@@ -151,7 +156,7 @@ ll_status lli_sink_open(lli_sink **out, ll_context *ctx, const char *path, const
     for (int64_t i = 0; i < count; i++)
         LLI_DO(copy_spec(&sink->arrays[i], ctx, path, specs, i));
     LLI_DO(lli_memory_new(ctx, &sink->scratch, LLI_SINK_SCRATCH, 1));
-    LLI_DO(lli_outfile_open(&sink->file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    LLI_DO(lli_outfile_open(&sink->file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
     LLI_DO(layout(sink, ctx, meta, meta_count));
     *out = &sink->base;
     sink = NULL;

@@ -107,7 +107,7 @@ bool lli_zip_ends(const lli_zip_entry *e, const char *tail) {
 
 static ll_status check_crc(ll_context *ctx, const lli_zip *a, const char *array, const unsigned char *bytes, uint64_t size,
                            uint32_t expected) {
-    enum { PIECE = 1 << 24 };
+    enum { PIECE = 1 << 22 };
     uLong crc = crc32(0, NULL, 0);
     for (uint64_t i = 0; i < size; i += PIECE) {
         LLI_TRY(lli_cancel_check(ctx));

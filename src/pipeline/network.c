@@ -161,7 +161,7 @@ static ll_status write_file(ll_context *ctx, const char *path, const ll_named_ar
     lli_text_init(&header, ctx);
     ll_status status;
     LLI_DO(lli_safetensors_header(&header, offsets, &end, ctx, arrays, count, p->pairs, p->count));
-    LLI_DO(lli_outfile_open(&file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    LLI_DO(lli_outfile_open(&file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
     LLI_DO(lli_outfile_write_at(ctx, file, 0, header.data, (size_t)header.length));
     for (int64_t i = 0; i < count; i++) {
         const ll_array *a = &arrays[i].array;

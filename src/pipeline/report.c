@@ -285,8 +285,8 @@ static ll_status write_page(ll_context *ctx, const char *path, const lli_page *p
     lli_outfile *file = NULL;
     ll_status status;
     lli_text_init(&text, ctx);
+    LLI_DO(lli_outfile_open(&file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
     LLI_DO(lli_page_html(&text, page));
-    LLI_DO(lli_outfile_open(&file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
     LLI_DO(lli_outfile_write_at(ctx, file, 0, text.data, (size_t)text.length));
     lli_outfile *ready = file;
     file = NULL;

@@ -190,7 +190,7 @@ static ll_status write_form(char **kept, ll_context *ctx, const lli_reproduce *r
     lli_text_add(&path, "%s/%s%s/tables.%s", r->options.folder, r->experiment.name, lli_reproduce_suffix(r), ending);
     LLI_DO(path.status);
     LLI_DO(lli_reproduction_text(&text, made, form));
-    LLI_DO(lli_outfile_open(&file, NULL, ctx, path.data, ".tmp", LLI_OUTFILE_REPLACE));
+    LLI_DO(lli_outfile_open(&file, NULL, ctx, path.data, NULL, LLI_OUTFILE_REPLACE));
     LLI_DO(lli_outfile_write_at(ctx, file, 0, text.data, (size_t)text.length));
     lli_outfile *ready = file;
     file = NULL;

@@ -24,7 +24,7 @@ static ll_status write_text(ll_context *ctx, const char *folder, const char *nam
     lli_text_add(&path, "%s/%s", folder, name);
     LLI_DO(path.status);
     LLI_DO(text->status);
-    LLI_DO(lli_outfile_open(&file, NULL, ctx, path.data, ".tmp", LLI_OUTFILE_REPLACE));
+    LLI_DO(lli_outfile_open(&file, NULL, ctx, path.data, NULL, LLI_OUTFILE_REPLACE));
     LLI_DO(lli_outfile_write_at(ctx, file, 0, text->data, (size_t)text->length));
     lli_outfile *ready = file;
     file = NULL;

@@ -3,8 +3,10 @@
 #include "samples.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
+#include "base/hash.h"
 #include "formats/file.h"
 #include "formats/format.h"
 
@@ -31,6 +33,17 @@ int __wrap_access(const char *path, int mode) {
     return no_proc && strcmp(path, "/proc/self/fd") == 0 ? -1 : __real_access(path, mode);
 }
 
+/* The first name of a work file: hidden, and made of the SHA-256 of the target's. */
+static void work_name(char *out, size_t size, const char *target) {
+    const char *base = strrchr(target, '/') + 1;
+    char digest[LLI_HASH_TEXT];
+    lli_hash hash;
+    lli_hash_init(&hash);
+    lli_hash_add(&hash, base, strlen(base));
+    lli_hash_text(&hash, digest);
+    snprintf(out, size, "%.*s.lastlayer-%.16s-0.tmp", (int)(base - target), target, digest);
+}
+
 static void check_replace(void) {
     ll_context *ctx = check_context(1);
     lli_outfile *file;
@@ -38,11 +51,11 @@ static void check_replace(void) {
     sample_write(path, "old", 3);
     assert_int_equal(chmod(path, 0640), 0);
     sample_write(work, "somebody's own", 14);
-    CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 3, "def", 3));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 0, "abc", 3));
     char name[300];
-    snprintf(name, sizeof name, "%s.%d-0.tmp", path, (int)getpid());
+    work_name(name, sizeof name, path);
     assert_int_equal(exists(name), no_proc);
     expect_content(path, "old");
     CHECK_OK(ctx, lli_outfile_commit(ctx, file));
@@ -52,7 +65,7 @@ static void check_replace(void) {
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
-    CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 0, "xyz", 3));
     lli_outfile_abandon(file);
     assert_false(exists(name));
@@ -133,8 +146,8 @@ static void test_two_writers(void **state) {
     ll_context *ctx = check_context(1);
     lli_outfile *first, *second;
     const char *path = sample_temporary("twice");
-    CHECK_OK(ctx, lli_outfile_open(&first, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
-    CHECK_OK(ctx, lli_outfile_open(&second, NULL, ctx, path, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&first, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&second, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, first, 0, "first", 5));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, second, 0, "second", 6));
     CHECK_OK(ctx, lli_outfile_commit(ctx, second));
@@ -148,12 +161,66 @@ static void test_two_writers(void **state) {
 /* Writes "new" to the target by every step of the way. */
 static ll_status write_new(ll_context *ctx, const char *target) {
     lli_outfile *file;
-    LLI_TRY(lli_outfile_open(&file, NULL, ctx, target, ".tmp", LLI_OUTFILE_REPLACE));
+    LLI_TRY(lli_outfile_open(&file, NULL, ctx, target, NULL, LLI_OUTFILE_REPLACE));
     ll_status status = lli_outfile_write_at(ctx, file, 0, "new", 3);
     if (status == LL_OK)
         return lli_outfile_commit(ctx, file);
     lli_outfile_abandon(file);
     return status;
+}
+
+/* A process that was killed between link and rename left its work file and no lock: the next writer removes it, with and without
+ * nameless files. One whose owner lives is left alone. */
+static void test_left_behind(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    const char *path = sample_temporary("stale");
+    char name[300];
+    work_name(name, sizeof name, path);
+    for (int round = 0; round < 2; round++) {
+        no_proc = round;
+        sample_write(path, "old", 3);
+        sample_write(name, "left", 4);
+        CHECK_OK(ctx, write_new(ctx, path));
+        assert_false(exists(name));
+        expect_content(path, "new");
+        sample_write(name, "held", 4);
+        int fd = open(name, O_RDWR);
+        assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+        CHECK_OK(ctx, write_new(ctx, path));
+        expect_content(name, "held");
+        close(fd);
+    }
+    no_proc = false;
+    unlink(name);
+    unlink(path);
+    ll_context_free(ctx);
+}
+
+/* Every name that the file system takes can be written and replaced; a longer one is refused before anything is made. */
+static void test_long_names(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    const char *folder = sample_temporary("");
+    for (size_t length = 240; length <= 256; length++) {
+        char path[600];
+        int at = snprintf(path, sizeof path, "%s/", folder);
+        memset(path + at, 'n', length);
+        path[(size_t)at + length] = 0;
+        if (length > 255) {
+            lli_outfile *file;
+            CHECK_FAILS(ctx, LL_ERR_WRITE, "too long", lli_outfile_open(&file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
+            continue;
+        }
+        CHECK_OK(ctx, write_new(ctx, path));
+        CHECK_OK(ctx, write_new(ctx, path));
+        expect_content(path, "new");
+        lli_outfile *file;
+        if (length + strlen(".partial") > 255)
+            CHECK_FAILS(ctx, LL_ERR_WRITE, "which adds .partial", lli_outfile_open(&file, NULL, ctx, path, ".partial", LLI_OUTFILE_NEW));
+        unlink(path);
+    }
+    ll_context_free(ctx);
 }
 
 static void test_links(void **state) {
@@ -216,7 +283,7 @@ static void test_pipe(void **state) {
     size_t size;
     unsigned char *bytes = sample_bytes(sample_path("npy/f4.npy"), &size);
     lli_outfile *file;
-    CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, fifo, ".tmp", LLI_OUTFILE_REPLACE));
+    CHECK_OK(ctx, lli_outfile_open(&file, NULL, ctx, fifo, NULL, LLI_OUTFILE_REPLACE));
     CHECK_OK(ctx, lli_outfile_write_at(ctx, file, 0, bytes, size));
     CHECK_OK(ctx, lli_outfile_commit(ctx, file));
     int result;
@@ -326,6 +393,7 @@ int main(void) {
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_lock), cmocka_unit_test(test_two_writers),
+        cmocka_unit_test(test_left_behind), cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_pipe),

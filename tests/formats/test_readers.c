@@ -86,6 +86,22 @@ static void test_memory_runs_out(void **state) {
     ll_context_free(ctx);
 }
 
+/* Every reader that walks over its data looks whether it should stop. */
+static void test_cancelled(void **state) {
+    (void)state;
+    static const char *const paths[] = {"csv/named.csv", "idx/f64.idx", "idx_gz/u8.idx.gz", "npy/f8_big_fortran_v2.npy",
+                                        "npz/deflated.npz", "npz/stored.npz", "png/rgb.png"};
+    for (size_t i = 0; i < LLI_COUNT(paths); i++) {
+        ll_context *ctx = check_context(1);
+        ll_bundle *bundle;
+        CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, sample_path(paths[i])));
+        ll_bundle_free(bundle);
+        ll_context_cancel(ctx);
+        CHECK_FAILS(ctx, LL_ERR_CANCELLED, "interrupted", ll_bundle_read(&bundle, ctx, sample_path(paths[i])));
+        ll_context_free(ctx);
+    }
+}
+
 static size_t npy_text(unsigned char *out, const char *header, size_t data) {
     size_t length = strlen(header);
     memcpy(out, "\x93NUMPY\1", 8);
@@ -477,7 +493,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_damaged_bytes),
-        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_cancelled),
         cmocka_unit_test(test_npy_headers),
         cmocka_unit_test(test_safetensors_headers),
         cmocka_unit_test(test_idx_headers),
