@@ -21,6 +21,7 @@ typedef enum lli_purpose {
     LLI_PURPOSE_START,        /* a new network: step = layer, index = element of its kernel */
     LLI_PURPOSE_SPLIT,        /* rows that choose and rows that report: step = 0, block = position */
     LLI_PURPOSE_BATCH,        /* batches drawn with replacement: step, block = slot in the batch */
+    LLI_PURPOSE_DOUBT,        /* training rows that an ensemble is looked at on: step = 0, block = part of the rows */
     LLI_PURPOSE_HOLDOUT = 16, /* rows kept apart for validation: step = 0, block = position */
     LLI_PURPOSE_CLASSES = 17, /* a random subset of the classes: step = 0, block = position */
     LLI_PURPOSE_AUGMENT = 18, /* step = epoch, block = row: rotation, two shifts, flip */

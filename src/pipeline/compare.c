@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "methods/method.h"
 #include "metrics/evaluate.h"
+#include "pipeline/doubt.h"
 #include "pipeline/fit.h"
 #include "pipeline/network.h"
 #include "predict/predictions.h"
@@ -208,6 +209,9 @@ static ll_status compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset
     LLI_DO(lli_pool_run(ctx, run_task, c, c->tasks));
     for (size_t i = 0; i < c->count; i++)
         LLI_DO(report(ctx, &rows[i], &c->entries[i], test, options));
+    for (size_t i = 0; i < c->count; i++)
+        if (!rows[i].diverged)
+            lli_fit_doubt(ctx, c->entries[i].ensemble, &start, &c->entries[i].options, train);
 done:
     comparison_release(c);
     lli_memory_free(c);

@@ -3,6 +3,7 @@
 #include "base/abi.h"
 #include "base/bundle.h"
 #include "base/memory.h"
+#include "pipeline/doubt.h"
 #include "pipeline/fit.h"
 #include "pipeline/network.h"
 #include "pipeline/partial.h"
@@ -36,12 +37,22 @@ static ll_status fit_memory(ll_ensemble **out, ll_context *ctx, const ll_dataset
     lli_store_memory store;
     lli_store_memory_init(&store, ensemble);
     LLI_DO(run(ctx, &start, &options, data, &store.store));
+    lli_fit_doubt(ctx, ensemble, &start, &options, data);
     *out = ensemble;
     ensemble = NULL;
 done:
     ll_ensemble_free(ensemble);
     lli_start_release(&start);
     return status;
+}
+
+static void doubt_file(ll_context *ctx, const char *path, const lli_start *start, const ll_fit_options *options, const ll_dataset *data) {
+    ll_context aside = *ctx; /* the file is whole: what fails from here on is no failure of the fit */
+    ll_ensemble *ensemble;
+    if (!lli_file_is_device(path) && ll_ensemble_read(&ensemble, &aside, path) == LL_OK) {
+        lli_fit_doubt(ctx, ensemble, start, options, data);
+        ll_ensemble_free(ensemble);
+    }
 }
 
 static ll_status fit_file(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_network *network,
@@ -63,6 +74,7 @@ static ll_status fit_file(ll_context *ctx, const char *path, const ll_dataset *d
     lli_partial *whole = partial;
     partial = NULL;
     LLI_DO(lli_partial_commit(ctx, whole));
+    doubt_file(ctx, path, &start, &options, data);
 done:
     if (partial)
         lli_partial_abandon(ctx, partial, status);
