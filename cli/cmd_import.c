@@ -99,7 +99,7 @@ const command cmd_import = {
     .summary = "take over a network that Keras or PyTorch trained",
     .usage = "FILE [--data NAME] [OPTIONS] -o FILE",
     .operand = "FILE",
-    .operand_help = "weights of Keras, .h5, or tensors of PyTorch, .safetensors or .npz",
+    .operand_help = "weights of Keras, .keras or .h5, or tensors of PyTorch, .safetensors or .npz",
     .detail = "Finds the dense layers, convolutions and batch norms of an MLP or a VGG-16, turns them into the shapes of lastlayer's own "
               "networks and writes such a network. lastlayer inspect shows which layer became which. With --data the test accuracy is "
               "printed: if it is what it was before, the layers were understood.",

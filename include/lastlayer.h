@@ -290,8 +290,8 @@ typedef struct ll_epoch {
 LL_API const ll_epoch *ll_network_epochs(const ll_network *network, int64_t *count);
 LL_API int64_t ll_network_kept(const ll_network *network); /* the epoch whose parameters it has, from 1 */
 
-/* A network that Keras (.h5) or PyTorch (its tensors as .safetensors or .npz) trained: dense layers, convolutions and batch norms, taken in
- * the order of the file. */
+/* A network that Keras (.keras, .h5) or PyTorch (its tensors as .safetensors or .npz) trained: dense layers, convolutions and batch norms,
+ * taken in the order of the file. */
 typedef struct ll_import_options {
     size_t struct_size;
     const char *net;     /* NULL = what the shapes tell: mlp:..., vgg16 */

@@ -15,7 +15,7 @@
 #include "formats/file.h"
 #include "formats/readers.h"
 
-#define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv .bin .png .h5"
+#define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv .bin .png .h5 .keras"
 
 typedef ll_status parse_fn(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
 
@@ -38,6 +38,17 @@ static bool is_npy(const unsigned char *bytes, size_t size) {
 
 static bool is_zip(const unsigned char *bytes, size_t size) {
     return starts(bytes, size, "PK\3\4", 4) || starts(bytes, size, "PK\5\6", 4);
+}
+
+/* The first entry of the archive is one of those that Keras writes. */
+static bool is_keras(const unsigned char *bytes, size_t size) {
+    static const char *const names[] = {"metadata.json", "config.json", "model.weights.h5"};
+    enum { NAME_LENGTH = 26, NAME = 30 };
+    for (size_t i = 0; i < LLI_COUNT(names) && is_zip(bytes, size); i++)
+        if (size >= NAME + strlen(names[i]) && lli_bytes_little(bytes + NAME_LENGTH, 2) == strlen(names[i]) &&
+            memcmp(bytes + NAME, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
 }
 
 static bool is_safetensors(const unsigned char *bytes, size_t size) {
@@ -102,6 +113,7 @@ static const format formats[] = {
     {"cifar", ".bin", "a label", is_cifar, lli_cifar_parse, NULL, NULL, true},
     {"safetensors", ".safetensors", "the length of a JSON header", is_safetensors, lli_safetensors_parse, NULL, NULL, false},
     {"npy", ".npy", "\\x93NUMPY", is_npy, lli_npy_parse, NULL, NULL, false},
+    {"keras", ".keras", "PK and what Keras puts into an archive", is_keras, lli_keras_parse, NULL, NULL, false},
     {"npz", ".npz", "PK", is_zip, lli_npz_parse, lli_npz_list, lli_npz_load, false},
     {"idx", ".idx", "two zero bytes, a type and a rank", is_idx, lli_idx_parse, NULL, NULL, false},
     {"idx", ".gz", "\\x1f\\x8b", is_gzip, lli_idx_gz_parse, NULL, NULL, false},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of Keras (dense_1/kernel:0, batch_normalization_1/gamma:0) and of PyTorch (features.0.weight, bn1.running_mean). */
+/* Names of Keras (dense_1/kernel:0, batch_normalization_1/gamma:0; since version 3 layers/dense_1/vars/0) and of PyTorch
+ * (features.0.weight, bn1.running_mean). */
 #include "pipeline/foreign.h"
 
 #include <string.h>
@@ -20,8 +21,24 @@ static const struct {
 /* Parts of a PyTorch model that come last, whatever the alphabet says. */
 static const char *const heads[] = {"classifier", "fc", "head", "linear", "output"};
 
+/* Keras 3 numbers the arrays of a layer: kernel, bias; gamma, beta, moving mean, moving variance. So do our roles. */
+static bool is_numbered(lli_foreign_role *out, size_t *prefix, const char *name) {
+    static const char vars[] = "/vars/";
+    size_t length = strlen(name), tail = sizeof vars - 1;
+    if (length < tail + 1 || strncmp(name + length - tail - 1, vars, tail) != 0)
+        return false;
+    int number = name[length - 1] - '0';
+    *out = (lli_foreign_role)number;
+    *prefix = length - tail - 1;
+    return number >= 0 && number < LLI_FOREIGN_ROLES;
+}
+
 bool lli_foreign_role_of(lli_foreign_role *out, bool *keras, size_t *prefix, const char *name) {
     size_t begin = 0, end = strlen(name), digits = end;
+    if (is_numbered(out, prefix, name)) {
+        *keras = true;
+        return true;
+    }
     while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9')
         digits--;
     if (digits > 0 && digits < end && name[digits - 1] == ':') /* TensorFlow's number of an output */
@@ -39,19 +56,35 @@ bool lli_foreign_role_of(lli_foreign_role *out, bool *keras, size_t *prefix, con
     return false;
 }
 
-/* Place of the layer in the list "a,b,c" by the first part of its path that is in it; 0 if none is. */
-static int64_t place_of(const char *path, const char *list) {
-    for (const char *part = path; list && part; part = strchr(part, '/')) {
-        part += *part == '/';
-        size_t length = strcspn(part, "/");
-        int64_t place = 1;
-        for (const char *entry = list; entry; entry = strchr(entry, ','), place++) {
-            entry += *entry == ',';
-            if (length > 0 && strcspn(entry, ",") == length && strncmp(entry, part, length) == 0)
-                return place;
-        }
+/* Place of a text in the list "a,b,c", 0 if it is not in it. */
+static int64_t find_in(const char *list, const char *text, size_t length) {
+    int64_t place = 1;
+    for (const char *entry = list; entry && length > 0; entry = strchr(entry, ','), place++) {
+        entry += *entry == ',';
+        if (strcspn(entry, ",") == length && strncmp(entry, text, length) == 0)
+            return place;
     }
     return 0;
+}
+
+/* Place of the layer in the list of the file: by its whole path (Keras 3), or by the first part of it that is there. */
+static int64_t place_of(const char *path, const char *list) {
+    int64_t place = find_in(list, path, strlen(path));
+    for (const char *part = path; part && place == 0; part = strchr(part, '/')) {
+        part += *part == '/';
+        place = find_in(list, part, strcspn(part, "/"));
+    }
+    return place;
+}
+
+/* Whether the layer is one of a model inside a model of Keras 3, where names do not tell the order. */
+static bool is_nested(const char *path) {
+    static const char *const lists[] = {"/layers/", "/_layer_checkpoint_dependencies/"};
+    int depth = 0;
+    for (size_t i = 0; i < LLI_COUNT(lists); i++)
+        for (const char *p = strstr(path, lists[i]); p; p = strstr(p + 1, lists[i]))
+            depth++;
+    return depth > 1;
 }
 
 /* Text order in which runs of digits count as numbers: conv2d_9 before conv2d_10. */
@@ -96,12 +129,16 @@ static bool is_before(const lli_foreign_layer *a, const lli_foreign_layer *b) {
     return compare_names(a->name, b->name) < 0;
 }
 
-static ll_status find_or_add(lli_foreign_layer **out, ll_context *ctx, lli_foreign *f, const char *name, size_t length) {
+/* `list`: of the layers of the file, in order, or NULL. */
+static ll_status find_or_add(lli_foreign_layer **out, ll_context *ctx, lli_foreign *f, const char *name, size_t length, const char *list) {
+    enum { LAYERS_MAX = 1000 };
     for (int64_t i = 0; i < f->count; i++)
         if (strlen(f->layers[i].name) == length && strncmp(f->layers[i].name, name, length) == 0) {
             *out = &f->layers[i];
             return LL_OK;
         }
+    if (f->count == LAYERS_MAX)
+        return lli_fail(ctx, LL_ERR_DATA, "more than %d layers are no network that is known; the last was %.100s", LAYERS_MAX, name);
     if (f->count == f->capacity) {
         int64_t capacity = LLI_MAX(16, 2 * f->capacity);
         LLI_TRY(lli_memory_grow(ctx, &f->layers, f->capacity, capacity, sizeof *f->layers));
@@ -112,6 +149,8 @@ static ll_status find_or_add(lli_foreign_layer **out, ll_context *ctx, lli_forei
     (*out)->name[length] = 0;
     for (int r = 0; r < LLI_FOREIGN_ROLES; r++)
         (*out)->array[r] = -1;
+    (*out)->place = place_of((*out)->name, list);
+    f->nested |= (*out)->place == 0 && is_nested((*out)->name);
     f->count++;
     return LL_OK;
 }
@@ -144,24 +183,26 @@ static void settle(lli_foreign *f, const ll_bundle *bundle) {
 }
 
 ll_status lli_foreign_read(lli_foreign *out, ll_context *ctx, const ll_bundle *bundle) {
-    static const char state[] = "/optimizer_weights/";
+    static const char *const states[] = {"/optimizer_weights/", "/optimizer/"};
     const char *list = lli_bundle_meta(bundle, "layer_names");
     *out = (lli_foreign){0};
     ll_status status = LL_OK;
     for (int64_t i = 0; i < ll_bundle_count(bundle) && status == LL_OK; i++) {
         const char *name = ll_bundle_name(bundle, i);
-        lli_foreign_layer *layer;
+        lli_foreign_layer *layer = NULL;
         lli_foreign_role role;
         bool keras;
         size_t prefix;
-        if (strncmp(name, state, sizeof state - 1) == 0 || !lli_foreign_role_of(&role, &keras, &prefix, name))
+        bool state = false;
+        for (size_t k = 0; k < LLI_COUNT(states); k++)
+            state |= strncmp(name, states[k], strlen(states[k])) == 0;
+        if (state || !lli_foreign_role_of(&role, &keras, &prefix, name))
             continue;
-        status = find_or_add(&layer, ctx, out, name, prefix);
+        status = find_or_add(&layer, ctx, out, name, prefix, list);
         if (status != LL_OK)
             break;
         layer->array[role] = i;
         layer->keras |= keras;
-        layer->place = place_of(layer->name, list);
     }
     if (status == LL_OK)
         settle(out, bundle);

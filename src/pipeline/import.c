@@ -307,6 +307,10 @@ static ll_status build(import *m, const ll_images *images, const ll_import_optio
     int64_t dense = m->from.kinds[LLI_FOREIGN_DENSE];
     lli_text net;
     input in;
+    if (m->from.nested)
+        return lli_fail(m->ctx, LL_ERR_DATA,
+                        "%s: holds a model inside a model, and not in which order data pass them; save it with model.save(\"model.keras\")",
+                        m->path);
     if (dense == 0)
         return lli_fail(m->ctx, LL_ERR_DATA,
                         "%s: holds no dense layer; expected arrays like dense_1/kernel:0 and dense_1/bias:0 (Keras) or classifier.weight "

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Networks of Keras (.h5 by h5py) and PyTorch (.safetensors): what comes out predicts what a plain numpy forward pass predicts."""
+import base64
+import io
 import json
+import pathlib
 import struct
+import zipfile
+import zlib
 
 import numpy as np
 
-from tap import Skip, case, cases_of, check, fails, main, run
+from tap import SOURCE, Skip, case, cases_of, check, fails, main, run
 
 random = np.random.default_rng(5)
 GROUPS = [(64, 2), (128, 2), (256, 3), (512, 3), (512, 3)]
@@ -166,6 +171,77 @@ def keras_vgg(names, root, state):
     out = imports("model.h5", "--shift", 120, "--scale", 0.015625, "-o", "net.safetensors")
     check("vgg16:width=0.125: 3 classes, 64 features" in out, out)
     same(logits("net.safetensors"), forward(layers, (x - 120) / 64))
+
+
+FIXTURES = {c["name"]: c for c in json.loads((SOURCE / "tests/fixtures/keras.json").read_text())["cases"]}
+
+
+@cases_of([(f"{name} as {ending}{', packed' if pack else ''}", name, ending, pack, net) for name, ending, pack in [
+    ("flat", ".keras", None), ("flat", ".weights.h5", None), ("flat", ".h5", None), ("nested", ".keras", None), ("nested", ".keras", zipfile.ZIP_DEFLATED),
+    ("vgg", ".keras", None), ("vgg", ".weights.h5", None)] for net in [("--net", "vgg16:width=0.0625") if name == "vgg" else ()]])
+def keras_3(name, ending, pack, net):
+    """Files that Keras 3 wrote itself; its own logits."""
+    fixture = FIXTURES[name]
+    path = pathlib.Path("model" + ending)
+    inner = ending not in fixture["made_files"]
+    data = zlib.decompress(base64.b64decode(fixture["made_files"][".keras" if inner else ending]))
+    path.write_bytes(zipfile.ZipFile(io.BytesIO(data)).read("model.weights.h5") if inner else data)  # what save_weights writes
+    if pack is not None:
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile("packed.keras", "w", pack) as new:
+            for entry in old.namelist():
+                new.writestr(entry, old.read(entry))
+        path = pathlib.Path("packed.keras")
+    x = np.array(fixture["images"], "u1")
+    np.savez("images.npz", x_test=x, y_test=np.arange(len(x)) % 3)
+    imports(path, "--input", "x".join(map(str, x.shape[1:])) + "x1", *net, "-o", "net.safetensors")
+    found, expected = logits("net.safetensors"), np.array(fixture["logits"])
+    check(np.abs(found - expected).max() < 1e-5 * max(1, np.abs(expected).max()), f"logits differ by {np.abs(found - expected).max():.2g}")
+
+
+def repacked(change):
+    """The nested model of the fixtures as model.keras, with other entries."""
+    with zipfile.ZipFile(io.BytesIO(zlib.decompress(base64.b64decode(FIXTURES["nested"]["made_files"][".keras"])))) as old:
+        entries = {entry: old.read(entry) for entry in old.namelist()}
+    with zipfile.ZipFile("model.keras", "w") as new:
+        for entry, data in change(entries):
+            new.writestr(entry, data)
+
+
+def without(name):
+    return lambda entries: [(k, v) for k, v in entries.items() if k != name]
+
+
+def instead(name, data):
+    return lambda entries: [(k, data if k == name else v) for k, v in entries.items()]
+
+
+@cases_of([
+    ("without weights", without("model.weights.h5"), 4, "the archive holds no model.weights.h5"),
+    ("without the model", without("config.json"), 4, "the archive holds no config.json"),
+    ("weights that are none", instead("model.weights.h5", b"garbage"), 4, "the HDF5 file is damaged"),
+    ("a model that is no JSON", instead("config.json", b"{"), 4, "model.keras: "),
+    ("a layer without a class", instead("config.json", b'{"config": {"layers": [{}]}}'), 4, "layer 0 in config.json has no class_name"),
+    ("too many layers", instead("config.json", b'{"config": {"layers": [' + b'{"class_name":"Dense"},' * 10000 + b'{}]}}'), 4, "at most 10000 are read"),
+    ("models inside models for ever", instead("config.json", b'{"class_name":"A","config":{"layers":[' * 2000 + b"]}}" * 2000), 4, "model.keras: "),
+    ("a model whose order is not told", instead("config.json", b"{}"), 5, "holds a model inside a model"),
+])
+def refused_keras(change, code, words):
+    imports(write_small(), "-o", "net.safetensors")  # or a skip
+    repacked(change)
+    fails(code, "import", "model.keras", "-o", "net.safetensors", words=words)
+
+
+@case
+def keras_3_weights_of_a_model_in_a_model():
+    imports(write_small(), "-o", "net.safetensors")
+    repacked(lambda entries: entries.items())
+    pathlib.Path("model.weights.h5").write_bytes(zipfile.ZipFile("model.keras").read("model.weights.h5"))
+    fails(5, "import", "model.weights.h5", "-o", "net.safetensors", words="holds a model inside a model")
+
+
+def write_small():
+    write_keras("small.h5", mlp(784, 4, 3))
+    return "small.h5"
 
 
 @cases_of([("one sequence", None, True), ("features and classifier", 44, True), ("without biases", 44, False)])
