@@ -31,7 +31,8 @@ void lli_curve_add(lli_curve *curve, const double *confidence, int64_t n, bool f
     curve->n += n;
 }
 
-void lli_curve_close(lli_curve *curve) {
+ll_status lli_curve_close(ll_context *ctx, lli_curve *curve) {
+    LLI_TRY(lli_cancel_check(ctx));
     lli_sort_descending(curve->items, curve->scratch, curve->n);
     curve->marked = curve->steps = 0;
     for (int64_t i = 0; i < curve->n; i++) {
@@ -40,6 +41,7 @@ void lli_curve_close(lli_curve *curve) {
         if (last)
             curve->step[curve->steps++] = (lli_curve_step){.cut = curve->items[i].key, .accepted = i + 1, .marked = curve->marked};
     }
+    return LL_OK;
 }
 
 int64_t lli_curve_size(const lli_curve *curve, int64_t i) {

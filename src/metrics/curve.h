@@ -28,7 +28,8 @@ void lli_curve_release(lli_curve *curve);
 void lli_curve_clear(lli_curve *curve);
 /* confidence [n] without NaN. mark [n] is 0 or 1 each; NULL = all are `all`. `falling`: the numbers are tails, less = more sure. */
 void lli_curve_add(lli_curve *curve, const double *confidence, int64_t n, bool falling, const uint8_t *mark, bool all);
-void lli_curve_close(lli_curve *curve); /* sorts and groups what was added */
+/* Sorts and groups what was added. Fails only when cancelled: this is what takes the time of every metric. */
+ll_status lli_curve_close(ll_context *ctx, lli_curve *curve) LL_CHECK_RESULT;
 
 /* The chance that an unmarked point has more confidence than a marked one, ties worth 1/2. NaN without both kinds. */
 double lli_curve_auroc(const lli_curve *curve);

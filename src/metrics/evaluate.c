@@ -82,7 +82,7 @@ static ll_status score(work *w) {
 }
 
 /* sr speaks for the class of the largest mean probability, so calibration asks how often that class is right. */
-static void calibrate(work *w) {
+static ll_status calibrate(work *w) {
     const ll_rules *rules = &w->out->rules;
     lli_calibration_edges edges = rules->edges[0] == 'l'   ? LLI_CALIBRATION_LEFT
                                   : rules->edges[0] == 'r' ? LLI_CALIBRATION_RIGHT
@@ -90,8 +90,9 @@ static void calibrate(work *w) {
     lli_outcome_mark_errors(w->mark, w->points->label, w->points);
     lli_curve_clear(&w->curve);
     lli_curve_add(&w->curve, w->points->confidence[LL_CONFIDENCE_SR], w->points->n, false, w->mark, false);
-    lli_curve_close(&w->curve);
+    LLI_TRY(lli_curve_close(w->ctx, &w->curve));
     w->out->bins = lli_calibration_measure(&w->out->ece, &w->out->mce, w->out->bin, &w->curve, rules->bins, edges, rules->compat[0] == 'b');
+    return LL_OK;
 }
 
 /* The numbers that rank by confidence c: for sr the tail, where it is known, because sr itself rounds to 1. */
@@ -113,20 +114,21 @@ static ll_status select_by(work *w, ll_confidence c) {
     const double *x = ranking(&falling, w->points, c, w->points->sr_tail != NULL);
     lli_curve_clear(&w->curve);
     lli_curve_add(&w->curve, x, w->points->n, falling, mark, false);
-    lli_curve_close(&w->curve);
+    LLI_TRY(lli_curve_close(w->ctx, &w->curve));
     lli_selective_measure(&w->out->selective[c], &w->curve, brosse);
     return LL_OK;
 }
 
-static void detect_by(work *w, ll_confidence c) {
+static ll_status detect_by(work *w, ll_confidence c) {
     bool falling, tails = w->points->sr_tail && w->out_points->sr_tail;
     lli_ood_aupr rule = w->out->rules.compat[0] == 'b' ? LLI_OOD_BARE : w->out->rules.aupr[0] == 't' ? LLI_OOD_TRAPEZOID : LLI_OOD_STEP;
     lli_curve_clear(&w->curve);
     const double *in = ranking(&falling, w->points, c, tails), *out = ranking(&falling, w->out_points, c, tails);
     lli_curve_add(&w->curve, in, w->points->n, falling, NULL, false);
     lli_curve_add(&w->curve, out, w->out_points->n, falling, NULL, true);
-    lli_curve_close(&w->curve);
+    LLI_TRY(lli_curve_close(w->ctx, &w->curve));
     lli_ood_measure(&w->out->ood[c], &w->curve, rule);
+    return LL_OK;
 }
 
 static ll_status measure_confidences(work *w) {
@@ -135,12 +137,12 @@ static ll_status measure_confidences(work *w) {
             continue;
         LLI_TRY(select_by(w, c));
         if (c == LL_CONFIDENCE_SR)
-            calibrate(w);
+            LLI_TRY(calibrate(w));
         bool shown = c <= LL_CONFIDENCE_HQ || (c == LL_CONFIDENCE_MAXMIN && w->out->rules.compat[0] == 'b');
         if (shown)
             w->out->min_aurc = fmin(w->out->min_aurc, w->out->selective[c].aurc); /* fmin passes over NaN */
         if (w->out_points && lli_outcome_has(w->out_points, c))
-            detect_by(w, c);
+            LLI_TRY(detect_by(w, c));
     }
     return LL_OK;
 }

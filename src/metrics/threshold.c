@@ -21,7 +21,7 @@ static ll_status threshold_curve(lli_curve *curve, ll_context *ctx, const ll_out
     LLI_DO(lli_curve_init(curve, ctx, points->n));
     lli_outcome_mark_errors(wrong, points->label, points);
     lli_curve_add(curve, points->confidence[by], points->n, false, wrong, false);
-    lli_curve_close(curve);
+    LLI_DO(lli_curve_close(ctx, curve));
 done:
     lli_memory_free(wrong);
     return status;

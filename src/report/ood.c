@@ -64,12 +64,12 @@ static void thin(points *p) {
 }
 
 /* As the metric ranks: sr by its tail, where both have it. */
-static void rank(lli_curve *curve, const lli_page_method *m, ll_confidence c) {
+static ll_status rank(ll_context *ctx, lli_curve *curve, const lli_page_method *m, ll_confidence c) {
     bool tail = c == LL_CONFIDENCE_SR && m->points.sr_tail && m->out_points->sr_tail;
     lli_curve_clear(curve);
     lli_curve_add(curve, tail ? m->points.sr_tail : m->points.confidence[c], m->points.n, tail, NULL, false);
     lli_curve_add(curve, tail ? m->out_points->sr_tail : m->out_points->confidence[c], m->out_points->n, tail, NULL, true);
-    lli_curve_close(curve);
+    return lli_curve_close(ctx, curve);
 }
 
 static double value_of(const ll_ood *o, int kind) {
@@ -107,7 +107,7 @@ static ll_status draw(const lli_svg *svg, lli_text *csv, const lli_view *v, int6
     LLI_DO(lli_curve_init(&curve, svg->out->ctx, total));
     LLI_DO(lli_memory_new(svg->out->ctx, &p.x, total + 1, sizeof(double)));
     LLI_DO(lli_memory_new(svg->out->ctx, &p.y, total + 1, sizeof(double)));
-    rank(&curve, method, c);
+    LLI_DO(rank(svg->out->ctx, &curve, method, c));
     trace[kind](&p, &curve);
     thin(&p);
     if (c <= LL_CONFIDENCE_HQ)

@@ -71,12 +71,15 @@ static ll_status body(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     top(out, v->page, lli_view_any(v), ood);
     LLI_TRY(lli_summary_html(out, v));
     LLI_TRY(lli_desk_html(out, v, thumbs));
+    LLI_TRY(lli_cancel_check(out->ctx));
     LLI_TRY(lli_figure_risk_coverage(out, v));
     LLI_TRY(lli_figure_histograms(out, v));
+    LLI_TRY(lli_cancel_check(out->ctx));
     LLI_TRY(lli_figure_reliability(out, v));
     LLI_TRY(lli_figure_ood(out, v));
     LLI_TRY(lli_figure_running(out, v));
     lli_figure_members(out, v, thumbs);
+    LLI_TRY(lli_cancel_check(out->ctx));
     lli_tables_html(out, v);
     LLI_TRY(lli_provenance_html(out, v));
     lli_text_add(out, "</main>\n<script type=\"application/json\" id=\"data\">");

@@ -38,7 +38,7 @@ static ll_status fill(lli_series *series, ll_context *ctx, lli_curve *curve, con
         return LL_OK;
     lli_curve_clear(curve);
     lli_curve_add(curve, points->confidence[c], points->n, false, wrong, false);
-    lli_curve_close(curve);
+    LLI_TRY(lli_curve_close(ctx, curve));
     return pick(series, ctx, curve);
 }
 

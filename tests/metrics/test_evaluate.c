@@ -261,6 +261,15 @@ static void bad_input_is_refused(void **state) {
         CHECK_FAILS(ctx, LL_ERR_DATA, wrong[i].sentence, ll_threshold_at_coverage(&t, ctx, &points, LL_CONFIDENCE_STD, 0.9));
         *x = good;
     }
+    /* Without probabilities nothing but the sorting looks at the cancel flag. */
+    ll_context *stopped = check_context(1);
+    ll_outcome bare = points;
+    bare.probs.data = NULL;
+    CHECK_OK(stopped, lli_evaluate(e, stopped, &bare, NULL, NULL, NULL));
+    ll_context_cancel(stopped);
+    CHECK_FAILS(stopped, LL_ERR_CANCELLED, "interrupted", lli_evaluate(e, stopped, &bare, NULL, NULL, NULL));
+    CHECK_FAILS(stopped, LL_ERR_CANCELLED, "interrupted", ll_threshold_at_risk(&t, stopped, &bare, LL_CONFIDENCE_SR, 0.1));
+    ll_context_free(stopped);
     s.probs[7] = 1.5;
     CHECK_FAILS(ctx, LL_ERR_DATA, "probs has 1.5 in row 3, class 1", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, 0.1));
     free(e);
