@@ -22,7 +22,7 @@
 ll_context *fuzz_context(void);
 /* True for LL_OK. A failure must have its sentence, and must not be a defect of lastlayer's own. */
 bool fuzz_ok(ll_status status);
-/* Reads every element, name and piece of metadata; the sanitizers watch that all of it is there. */
+/* Reads names, metadata and elements, and asks the sanitizer whether all of every array is there. */
 void fuzz_use_bundle(const ll_bundle *bundle);
 void fuzz_use_array(const ll_array *array);
 void fuzz_use_text(const char *text); /* NULL is fine */
