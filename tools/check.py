@@ -105,7 +105,7 @@ def fuzz(seconds, names=(), counted=False):
     for name, passed, row, text in fuzzing.run(names, seconds):
         if counted:
             fuzzing.add_count(row)
-            print(f"   {name}: {row['executions']:,} executions in {row['seconds']} s, {row['edges']} edges", flush=True)
+            print(f"   {name}: {row['executions']:,} executions in {row['seconds']} s", flush=True)
         if not passed:
             print(text[-8000:], flush=True)
         record("passed" if passed else "failed", f"fuzz {name}")

@@ -22,22 +22,32 @@ built = root / "build-fuzz"
 counts = root / "tests/fuzz/counts.csv"
 page = root / "docs/reliability.md"
 BEGIN, END = "<!-- tests/fuzz/counts.csv -->\n", "<!-- end of counts -->\n"
-COLUMNS = ("target", "executions", "seconds", "crashes", "edges")
+COLUMNS = ("target", "executions", "seconds", "crashes", "reached", "branches")
 LONGEST = {"number": 128, "net": 128, "split": 256, "escape": 256, "lists": 256, "grid": 512, "options": 512, "names": 512, "slots": 1024}  # bytes, else:
 LONGEST_ELSE = 4096
 CORPUS_EACH, CORPUS_FILE = 48 << 10, 8 << 10  # bytes of found inputs kept per target, and of one
 
-# What a target reads, for the table.
+# What a target reads, and the files whose branches count as its own.
 READS = {
-    "npy": ".npy", "npz": ".npz", "safetensors": ".safetensors", "idx": ".idx", "idx_gz": ".idx.gz", "csv": ".csv", "cifar": "CIFAR .bin",
-    "png": ".png", "file": "a file of any name, and one array of it", "json": "JSON, against jansson",
-    "ensemble": "an ensemble; predicts a row",
-    "network": "a network; encodes a row", "import": "a network of Keras or PyTorch", "dataset": "features and labels, a head, images",
-    "predictions": "predictions; evaluates them", "outputs": "probabilities and logits of others", "costs": "a cost matrix",
-    "names": "class names", "evaluation": "the JSON of an evaluation", "trials": "runs.jsonl of a search",
-    "store": "all files of a search's store", "partial": "the work file of a fit", "slots": "the work file of a training",
-    "options": "the command line", "grid": "the lists of a search", "lists": "rows, classes, shuffles", "net": "the text of a network",
-    "number": "a number, against the C library", "split": "FILE:NAME", "escape": "text made harmless, against jansson",
+    "npy": (".npy", "formats/npy.c"), "npz": (".npz", "formats/npz.c formats/inflate.c formats/npy.c"),
+    "safetensors": (".safetensors", "formats/safetensors.c formats/meta.c"), "idx": (".idx", "formats/idx.c"),
+    "idx_gz": (".idx.gz", "formats/idx.c formats/inflate.c"), "csv": (".csv", "formats/csv.c formats/number.c"),
+    "cifar": ("CIFAR .bin", "formats/cifar.c"), "png": (".png", "formats/png.c"),
+    "hdf5": ("what the reader of HDF5 answers", "formats/safetensors.c formats/meta.c"),
+    "file": ("a file of any name, and one array of it", "formats/format.c"), "json": ("JSON, against jansson", "formats/tree.c"),
+    "ensemble": ("an ensemble; predicts a row", "ensemble/ensemble.c"), "network": ("a network; encodes a row", "pipeline/network.c"),
+    "import": ("a network of Keras or PyTorch", "pipeline/import.c pipeline/foreign.c"),
+    "dataset": ("features and labels, a head, images", "data/dataset.c pipeline/head.c pipeline/images.c pipeline/source.c"),
+    "predictions": ("predictions; evaluates them", "predict/predictions.c metrics/outcome.c"),
+    "outputs": ("probabilities and logits of others", "predict/predictions.c predict/moments.c"),
+    "costs": ("a cost matrix", "metrics/evaluate.c"), "names": ("class names", "pipeline/class_names.c"),
+    "evaluation": ("the JSON of an evaluation", "pipeline/evaluation.c"), "trials": ("runs.jsonl of a search", "pipeline/results.c"),
+    "store": ("all files of a search's store", "pipeline/trial_store.c pipeline/report_inputs.c"),
+    "partial": ("the work file of a fit", "pipeline/partial.c"), "slots": ("the work file of a training", "pipeline/slots.c"),
+    "options": ("the command line", "args.c"), "grid": ("the lists of a search", "pipeline/grid.c"),
+    "lists": ("rows, classes, shuffles", "pipeline/rows.c data/classes.c"), "net": ("the text of a network", "model/sequence.c"),
+    "number": ("a number, against the C library", "formats/number.c"), "split": ("FILE:NAME", "formats/format.c"),
+    "escape": ("text made harmless, against jansson", "base/escape.c"),
 }
 
 
@@ -59,12 +69,23 @@ def one(name, seconds):
         cwd=built, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     text = done.stdout
     executions = re.findall(r"stat::number_of_executed_units:\s*(\d+)", text)
-    edges = re.findall(r"\bcov: (\d+)", text)
     row = {"target": name, "executions": int(executions[-1]) if executions else 0, "seconds": round(time.time() - begin),
-           "crashes": int(done.returncode != 0), "edges": int(edges[-1]) if edges else 0}
+           "crashes": int(done.returncode != 0)}
     for path in re.findall(r"Test unit written to (\S+)", text):
         text += f"\nto see it again: {os.path.relpath(program)} {os.path.relpath(path)}\n"
     return name, done.returncode == 0, row, text
+
+
+def coverage(name):
+    """Branches of the parser's own files that the inputs so far reach, and how many there are."""
+    done = subprocess.run([built / "tests/fuzz" / f"fuzz_{name}", "-runs=0", "-print_coverage=1", seeds / name, built / "corpus" / name], cwd=built,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    found = {"reached": 0, "branches": 0}
+    for reached, branches, path in re.findall(r"COVERED_FUNC: hits: \d+ edges: (\d+)/(\d+) \S+ (\S+):\d+", done.stdout):
+        if path.endswith(tuple("/" + own for own in READS[name][1].split())):
+            found["reached"] += int(reached)
+            found["branches"] += int(branches)
+    return found
 
 
 def run(names, seconds):
@@ -82,26 +103,25 @@ def read_counts():
 
 
 def add_count(row):
-    """Adds the row to the file: sums, and the most edges that any run reached. Then writes the table of the page again."""
+    """Adds what a run did to the file, with the coverage as it is now. Then writes the table of the page again."""
     rows = read_counts()
     old = rows.get(row["target"], dict.fromkeys(COLUMNS, 0))
-    rows[row["target"]] = {"target": row["target"], **{k: old[k] + row[k] for k in COLUMNS[1:4]}, "edges": max(old["edges"], row["edges"])}
+    rows[row["target"]] = {"target": row["target"], **{k: old[k] + row[k] for k in COLUMNS[1:4]}, **coverage(row["target"])}
     with counts.open("w", newline="") as file:
         out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         out.writeheader()
         out.writerows(rows[name] for name in sorted(rows))
-    if page.exists():
-        text = page.read_text()
-        head, rest = text.split(BEGIN)
-        page.write_text(head + BEGIN + table() + END + rest.split(END)[1])
+    head, rest = page.read_text().split(BEGIN)
+    page.write_text(head + BEGIN + table() + END + rest.split(END)[1])
 
 
 def table():
     rows = read_counts()
-    lines = ["| target | reads | executions | seconds | crashes | edges |", "|---|---|---:|---:|---:|---:|"]
+    lines = ["| target | reads | executions | seconds | crashes | branches |", "|---|---|---:|---:|---:|---:|"]
     for name in targets():
         row = rows.get(name, dict.fromkeys(COLUMNS, 0))
-        lines.append(f"| `{name}` | {READS[name]} | {row['executions']:,} | {row['seconds']:,} | {row['crashes']} | {row['edges']:,} |")
+        lines.append(f"| `{name}` | {READS[name][0]} | {row['executions']:,} | {row['seconds']:,} | {row['crashes']} "
+                     f"| {row['reached']} of {row['branches']} |")
     total = {k: sum(row[k] for row in rows.values()) for k in COLUMNS[1:4]}
     lines.append(f"| all | | {total['executions']:,} | {total['seconds']:,} | {total['crashes']} | |")
     return "\n".join(lines) + "\n"

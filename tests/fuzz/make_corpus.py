@@ -132,6 +132,7 @@ put("import/keras.safetensors", safetensors({"/dense_1/dense_1/kernel:0": f4(4, 
                                              "/dense_2/dense_2/kernel:0": f4(2, 2), "/dense_2/dense_2/bias:0": f4(2),
                                              "/bn/bn/gamma:0": f4(2), "/bn/bn/moving_mean:0": f4(2), "/bn/bn/moving_variance:0": f4(2)},
                                             {"layer_names": "dense_1,bn,dense_2"}))
+put("hdf5/answer.safetensors", safetensors({"/dense/kernel:0": f4(4, 2), "/dense/bias:0": f4(2)}, {"layer_names": "dense"}))
 put("import/head.safetensors", safetensors({"weight": f4(2, 3), "bias": f4(2), "optimizer_weights/x": f4(1)}))
 
 n = 4
@@ -208,8 +209,9 @@ put("options/report.txt", b"\12a.npz\nb.npz\n--title\nx\n--\n--c.npz\n")
 put("options/typo.txt", b"\4--sampels=3\n-z\n--help")
 put("grid/paper.txt", b"point,sgd,sgld,bootstrap,dropout\n10,100,1000/bootstrap:10,100\n0.1,0.05,auto\n128\nbootstrap:10/dropout:100\n0.1,.5\nblock:2")
 put("grid/one.txt", b"sgd\n5\n1e-3\n32")
-put("lists/rows.txt", b"0,5,10:20\n999\n3:4,1")
-put("lists/classes.txt", b"first:2\nlast:3\nrandom:4\n0,3,4\nall\nblock:16384\nfull")
+put("lists/rows.txt", b"0,5,10:20\n3:4,1")
+put("lists/classes.txt", b"random:4\n0,3,4")
+put("lists/shuffle.txt", b"block:16384\nfirst:2")
 put("net/mlp.txt", b"mlp:512,20")
 put("net/vgg.txt", b"vgg16:width=0.25")
 put("net/head.txt", b"head:3")
