@@ -25,7 +25,7 @@ BEGIN, END = "<!-- tests/fuzz/counts.csv -->\n", "<!-- end of counts -->\n"
 COLUMNS = ("target", "executions", "seconds", "crashes", "reached", "branches")
 LONGEST = {"number": 128, "net": 128, "split": 256, "escape": 256, "lists": 256, "grid": 512, "options": 512, "names": 512, "slots": 1024}  # bytes, else:
 LONGEST_ELSE = 4096
-CORPUS_EACH, CORPUS_FILE = 48 << 10, 8 << 10  # bytes of found inputs kept per target, and of one
+CORPUS_BYTES, CORPUS_BYTES_EACH, CORPUS_FILES = 32 << 10, 8 << 10, 64  # what is kept of a target's inputs: in all, of one, how many
 
 # What a target reads, and the files whose branches count as its own.
 READS = {
@@ -134,20 +134,22 @@ def check_table():
 
 
 def keep():
-    """Small inputs that reach what the committed ones do not, the smallest first."""
+    """Small inputs that reach what the committed ones do not."""
     for name in targets():
         with tempfile.TemporaryDirectory() as folder:
             merged = pathlib.Path(folder) / "merged"
             shutil.copytree(seeds / name, merged)
             before = {p.name for p in merged.iterdir()}
-            subprocess.run([built / "tests/fuzz" / f"fuzz_{name}", "-merge=1", "-rss_limit_mb=512", merged, built / "corpus" / name], check=True,
+            subprocess.run([built / "tests/fuzz" / f"fuzz_{name}", "-merge=1", "-use_counters=0", "-rss_limit_mb=512", merged, built / "corpus" / name], check=True,
                            cwd=built, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            room = CORPUS_EACH - sum(p.stat().st_size for p in (seeds / name).iterdir())
-            for path in sorted((p for p in merged.iterdir() if p.name not in before), key=lambda p: (p.stat().st_size, p.name)):
-                size = path.stat().st_size
-                if size <= min(CORPUS_FILE, room):
+            committed = list((seeds / name).iterdir())
+            room, places = CORPUS_BYTES - sum(p.stat().st_size for p in committed), max(0, CORPUS_FILES - len(committed))
+            new = sorted((p for p in merged.iterdir() if p.name not in before and p.stat().st_size <= CORPUS_BYTES_EACH),
+                         key=lambda p: (p.stat().st_size, p.name))
+            for path in new if len(new) <= places else [new[i * len(new) // places] for i in range(places)]:  # of all sizes alike
+                if path.stat().st_size <= room:
                     shutil.copy(path, seeds / name / path.name)
-                    room -= size
+                    room -= path.stat().st_size
 
 
 def main(arguments):
