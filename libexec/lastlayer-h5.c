@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* lastlayer-h5 BYTES: reads an .h5 of Keras from stdin, writes what is in it as .safetensors, at most BYTES, on the pipe that is stdout.
+/* lastlayer-h5 BYTES: reads an .h5 of Keras from stdin and writes what is in it on the pipe that is stdout: 8 bytes with the length of the
+ * rest, and that as .safetensors, at most BYTES.
  *
  * The only program that links libhdf5, which a hostile file can crash, send round in circles or make hungry. So it first reads all of stdin,
  * then locks itself in (cage.c), and only then looks at the bytes. Whoever started it takes its death for a damaged file; for what it
- * refuses itself it leaves one sentence on stderr and exit code 1.
+ * refuses itself it leaves one sentence on stderr and exit code 1, or 3 where the file holds more than BYTES.
  *
  * Each numeric data set is a tensor named by its path, /dense_1/dense_1/kernel:0; one that several links lead to is written once, under its
  * first name. A few texts among the attributes of / and /model_weights are metadata, lists joined by commas. */
@@ -36,23 +37,21 @@ typedef struct content {
     uint64_t bytes, limit; /* of all sets; of them and the header at most */
 } content;
 
+enum { REFUSED = 1, TOO_MUCH = 3 }; /* exit codes */
+
 static noreturn void fail(const char *format, ...) {
     char text[400];
     va_list args;
     va_start(args, format);
     int length = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (length > 0 && write(STDERR_FILENO, text, strlen(text)) < 0)
-        _exit(2);
-    _exit(1);
+    ssize_t said = length > 0 ? write(STDERR_FILENO, text, strlen(text)) : 0;
+    (void)said; /* nobody is left to be told */
+    _exit(REFUSED);
 }
 
 static noreturn void damaged(const char *what) {
     fail("the HDF5 file is damaged or truncated: %s cannot be read", what);
-}
-
-static noreturn void too_much(const content *c) {
-    fail("the HDF5 file holds more than the %" PRIu64 " MB that a file of its size may take", c->limit >> 20);
 }
 
 static void *need(void *block) {
@@ -154,7 +153,7 @@ static int read_shape(hsize_t extent[H5S_MAX_RANK], uint64_t *count, const conte
     *count = 1;
     for (int i = 0; i < rank && array; i++) {
         if (extent[i] > c->limit || (extent[i] > 0 && *count > c->limit / extent[i]))
-            too_much(c);
+            _exit(TOO_MUCH);
         *count *= extent[i];
     }
     return array ? rank : -1;
@@ -173,7 +172,7 @@ static void add_set(content *c, hid_t dataset, const char *path) {
     check_storage(dataset, path);
     size_t size = H5Tget_size(*types[row].type);
     if (count > c->limit / size || count * size > c->limit - c->bytes)
-        too_much(c);
+        _exit(TOO_MUCH);
     add_plain(c, ",");
     add_text(c, path, strlen(path));
     add_plain(c, ":{\"dtype\":");
@@ -277,16 +276,22 @@ static void put(const void *bytes, size_t count) {
     }
 }
 
+static void put_length(uint64_t length) {
+    unsigned char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(length >> (8 * i) & 0xff);
+    put(bytes, sizeof bytes);
+}
+
 static void put_header(content *c) {
-    unsigned char size[8];
+    enum { PREFIX = 8 };
     add_plain(c, "}");
-    while ((c->length + sizeof size) % 64 != 0) /* where the data begin */
+    while ((c->length + PREFIX) % 64 != 0) /* where the data begin */
         add_plain(c, " ");
-    if (c->length + sizeof size > c->limit - c->bytes)
-        too_much(c);
-    for (size_t i = 0; i < sizeof size; i++)
-        size[i] = (unsigned char)((uint64_t)c->length >> (8 * i) & 0xff);
-    put(size, sizeof size);
+    if (c->length + PREFIX > c->limit - c->bytes)
+        _exit(TOO_MUCH);
+    put_length(PREFIX + c->length + c->bytes);
+    put_length(c->length);
     put(c->header, c->length);
 }
 
@@ -372,7 +377,7 @@ int main(int argc, char **argv) {
     char *end = NULL;
     content c = {.limit = argc == 2 ? strtoull(argv[1], &end, 10) : 0};
     if (!end || *end || c.limit == 0)
-        fail("lastlayer-h5 is a part of lastlayer and is started by it: lastlayer-h5 BYTES <model.h5 | cat >model.safetensors");
+        fail("lastlayer-h5 is a part of lastlayer and is started by it");
     cage_leave_alone();
     void *bytes = read_all(&size);
     if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0 || H5PLset_loading_state(0) < 0)

@@ -54,11 +54,14 @@ ll_status lli_hdf5_answer(ll_context *ctx, ll_bundle *bundle, const unsigned cha
 }
 
 static ll_status judge(ll_context *ctx, const lli_helper_answer *answer, int64_t limit, const char *name) {
+    enum { CODE_TOO_MUCH = 3 }; /* of lastlayer-h5.c */
     if (answer->end == LLI_HELPER_TOO_LONG)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the HDF5 file is not read, because " HELPER " made no headway; it may be damaged", name);
-    if (answer->end == LLI_HELPER_TOO_MUCH)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the HDF5 file holds more than the %" PRId64 " MB that a file of its size may take", name,
-                        limit >> 20);
+    if (answer->end == LLI_HELPER_TOO_MUCH || answer->code == CODE_TOO_MUCH)
+        return lli_fail(ctx, LL_ERR_MEMORY,
+                        "%s: the HDF5 file holds more than the %" PRId64 " MiB that reading it may take; if it is to be trusted, give "
+                        "--memory BYTES, twice what it holds",
+                        name, limit >> 20);
     if (answer->said[0])
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: %s", name, answer->said);
     if (answer->signal)
@@ -78,7 +81,8 @@ ll_status lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char
                         "%s: HDF5 is read by the program " HELPER ", which is not installed; install it as " LLI_HELPER_FOLDER "/" HELPER
                         " (it is built where libhdf5 and libseccomp are) or name it by LASTLAYER_H5",
                         name);
-    int64_t limit = 64 * (int64_t)size + (32 << 20);
+    /* Half of what is left: it holds an array while we hold them all. */
+    int64_t limit = LLI_MAX(1, LLI_MIN(lli_budget_bytes(ctx, size), lli_memory_left(ctx) / 2));
     lli_helper_answer answer;
     snprintf(argument, sizeof argument, "%" PRId64, limit);
     /* It may be busy without a word for as long as it allows itself, on a machine that is busy too. */

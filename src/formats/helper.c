@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "formats/bytes.h"
 
 enum { IN, OUT, ERR, STREAMS };
 enum { TICK = 50 }; /* milliseconds between looks at the clock */
@@ -25,7 +26,9 @@ typedef struct talk {
     int ours[STREAMS], theirs[STREAMS]; /* -1 = closed */
     const unsigned char *bytes;         /* still to send */
     size_t left;
-    int64_t capacity, limit;
+    unsigned char length[8]; /* as it came */
+    size_t length_size;
+    int64_t promised, limit; /* bytes of the answer */
     size_t said;
     double moved; /* when the last byte did */
 } talk;
@@ -93,6 +96,8 @@ static bool gone(talk *t, int options) {
     while (found < 0 && errno == EINTR);
     if (found == t->pid && WIFSIGNALED(status))
         t->answer->signal = WTERMSIG(status);
+    if (found == t->pid && WIFEXITED(status))
+        t->answer->code = WEXITSTATUS(status);
     return found != 0; /* an error: somebody else has waited for it, or nobody may */
 }
 
@@ -114,21 +119,31 @@ static void send_some(talk *t) {
         shut(&t->ours[IN]); /* all is there, or it does not want the rest */
 }
 
+/* First the length, for which there is room then. Whoever writes on after that finds the end closed. */
 static ll_status take_answer(talk *t) {
     lli_helper_answer *a = t->answer;
-    if (a->size == t->capacity) {
-        int64_t grown = LLI_MIN(LLI_MAX(1 << 16, 2 * t->capacity), t->limit + 1);
-        LLI_TRY(lli_memory_grow(t->ctx, &a->bytes, a->size, grown, 1));
-        t->capacity = grown;
-    }
-    ssize_t got = recv(t->ours[OUT], a->bytes + a->size, (size_t)(t->capacity - a->size), MSG_DONTWAIT);
-    if (got > 0) {
-        a->size += got;
+    bool begun = t->length_size == sizeof t->length;
+    void *place = begun ? a->bytes + a->size : t->length + t->length_size;
+    size_t room = begun ? (size_t)(t->promised - a->size) : sizeof t->length - t->length_size;
+    ssize_t got = recv(t->ours[OUT], place, room, MSG_DONTWAIT);
+    if (got > 0)
         t->moved = lli_clock_seconds();
-    } else if (got == 0 || (errno != EINTR && errno != EAGAIN))
+    if (got > 0 && begun)
+        a->size += got;
+    if (got > 0 && !begun)
+        t->length_size += (size_t)got;
+    if (!begun && t->length_size == sizeof t->length) {
+        uint64_t promised = lli_bytes_little(t->length, sizeof t->length);
+        if (promised > (uint64_t)t->limit) {
+            a->end = LLI_HELPER_TOO_MUCH;
+            return LL_OK;
+        }
+        t->promised = (int64_t)promised;
+        LLI_TRY(lli_memory_new(t->ctx, &a->bytes, t->promised, 1));
+        begun = true;
+    }
+    if ((begun && a->size == t->promised) || got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
         shut(&t->ours[OUT]);
-    if (a->size > t->limit)
-        a->end = LLI_HELPER_TOO_MUCH;
     return LL_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Another program as a reader: bytes in through its stdin, bytes out through its stdout, one sentence through its stderr. */
+/* Another program as a reader: bytes in through its stdin; through its stdout 8 bytes, little-endian, that say how many follow, and these;
+ * one sentence through its stderr. */
 #ifndef LLI_FORMATS_HELPER_H
 #define LLI_FORMATS_HELPER_H
 
@@ -9,16 +10,16 @@ enum { LLI_HELPER_SAID_MAX = 400 };
 
 typedef enum lli_helper_end {
     LLI_HELPER_ENDED,    /* by itself */
-    LLI_HELPER_TOO_MUCH, /* stopped: it wrote more than the limit */
+    LLI_HELPER_TOO_MUCH, /* stopped: it wanted to write more than the limit */
     LLI_HELPER_TOO_LONG  /* stopped: nothing moved for too long */
 } lli_helper_end;
 
 typedef struct lli_helper_answer {
-    unsigned char *bytes; /* stdout; to free */
-    int64_t size;
+    unsigned char *bytes; /* what it wrote; to free */
+    int64_t size;         /* less than it promised, if it ended early */
     char said[LLI_HELPER_SAID_MAX]; /* the first line of stderr, without control characters; may be empty */
     lli_helper_end end;
-    int signal; /* that ended it, 0 if none or not known (a host that ignores SIGCHLD is not told) */
+    int signal, code; /* that ended it, or its exit code; 0 also where that is not known (a host that ignores SIGCHLD is not told) */
 } lli_helper_answer;
 
 typedef struct lli_helper {

@@ -16,7 +16,7 @@ ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char 
 ll_status lli_cifar_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 /* In a build without libpng it refuses every file. */
 ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
-/* Through the program lastlayer-h5; LL_ERR_READ where it is not installed. */
+/* Through the program lastlayer-h5; LL_ERR_READ where it is not installed, LL_ERR_MEMORY where the file holds more than it may. */
 ll_status lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 /* A .keras: the .h5 in it, and `layer_names`, the paths of its layers in the order of the model. */
 ll_status lli_keras_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
