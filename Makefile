@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale results oracle fuzz cross clean
+.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale results oracle fuzz torture cross clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -30,6 +30,12 @@ install: build/lastlayer
 fuzz:           ## a minute per parser, counted in docs/reliability.md; ARGS=3600 takes an hour, ARGS="3600 npz csv" names the targets
 	@tools/setup build check
 	@$(PYTHON) tools/check.py --fuzz $(or $(ARGS),60)
+
+torture:        ## every allocation and every call that writes fails once, each command is killed 1000 times; ARGS=100 kills 100 times
+	@tools/setup build check
+	@$(MAKE) --no-print-directory build/lastlayer
+	@ninja -C build tests/torture/libfaults.so
+	@$(PYTHON) tests/torture/torture.py build/lastlayer build/tests/torture/libfaults.so --all $(or $(ARGS),1000)
 
 bench:          ## lastlayer beside PyTorch, numpy and scikit-learn -> bench/RESULTS.md; ARGS=--quick tries it
 	@tools/setup build bench

@@ -291,7 +291,8 @@ ll_status term_flush(void) {
         return LL_OK;
     if (lost == EINTR)
         return complain(LL_ERR_CANCELLED, "interrupted");
+    ll_status status = lost == ENOMEM ? LL_ERR_MEMORY : LL_ERR_WRITE;
     if (*written)
-        return complain(LL_ERR_WRITE, "%s is written; the summary on standard output could not be: %s", written, strerror(lost));
-    return complain(LL_ERR_WRITE, "cannot write to standard output: %s", strerror(lost));
+        return complain(status, "%s is written; the summary on standard output could not be: %s", written, strerror(lost));
+    return complain(status, "cannot write to standard output: %s", strerror(lost));
 }

@@ -16,12 +16,12 @@ import sys
 import tempfile
 import time
 
+import counts as reliability
+
 root = pathlib.Path(__file__).resolve().parent.parent
 seeds = root / "tests/fuzz/corpus"
 built = root / "build-fuzz"
 counts = root / "tests/fuzz/counts.csv"
-page = root / "docs/reliability.md"
-BEGIN, END = "<!-- tests/fuzz/counts.csv -->\n", "<!-- end of counts -->\n"
 COLUMNS = ("target", "executions", "seconds", "crashes", "reached", "branches")
 LONGEST = {"number": 128, "net": 128, "split": 256, "escape": 256, "lists": 256, "grid": 512, "options": 512, "names": 512, "slots": 1024}  # bytes, else:
 LONGEST_ELSE = 4096
@@ -111,8 +111,7 @@ def add_count(row):
         out = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         out.writeheader()
         out.writerows(rows[name] for name in sorted(rows))
-    head, rest = page.read_text().split(BEGIN)
-    page.write_text(head + BEGIN + table() + END + rest.split(END)[1])
+    reliability.write(counts, table())
 
 
 def table():
@@ -125,12 +124,6 @@ def table():
     total = {k: sum(row[k] for row in rows.values()) for k in COLUMNS[1:4]}
     lines.append(f"| all | | {total['executions']:,} | {total['seconds']:,} | {total['crashes']} | |")
     return "\n".join(lines) + "\n"
-
-
-def check_table():
-    text = page.read_text()
-    if text.count(BEGIN) != 1 or BEGIN + table() + END not in text:
-        sys.exit("fuzz: the table of docs/reliability.md is not that of tests/fuzz/counts.csv; a run of make fuzz writes both")
 
 
 def keep():
@@ -154,7 +147,7 @@ def keep():
 
 def main(arguments):
     if arguments == ["--table"]:
-        check_table()
+        reliability.check(counts, table(), "make fuzz")
     elif arguments == ["--keep"]:
         keep()
     else:

@@ -66,7 +66,7 @@ static ll_status read_regular(lli_file *out, ll_context *ctx, int fd, const char
         return LL_OK;
     void *mapping = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (mapping == MAP_FAILED)
-        return lli_fail(ctx, LL_ERR_READ, "%s: cannot be mapped into memory: %s", path, strerror(errno));
+        return lli_fail(ctx, errno == ENOMEM ? LL_ERR_MEMORY : LL_ERR_READ, "%s: cannot be mapped into memory: %s", path, strerror(errno));
     *out = (lli_file){.bytes = mapping, .size = (size_t)size, .mapped = true};
     return LL_OK;
 }
