@@ -45,12 +45,15 @@ ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t
 }
 
 bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size) {
-    int64_t count = 1, bytes;
-    for (int i = 0; i < rank; i++)
-        if (!lli_multiply(&count, count, shape[i]))
+    int64_t product = (int64_t)size; /* as if no axis were empty: parts of the shape are multiplied elsewhere */
+    bool empty = false;
+    for (int i = 0; i < rank; i++) {
+        empty |= shape[i] == 0;
+        if (!lli_multiply(&product, product, shape[i] ? shape[i] : 1))
             return false;
-    *out = count;
-    return lli_multiply(&bytes, count, (int64_t)size);
+    }
+    *out = empty ? 0 : product / (int64_t)size;
+    return true;
 }
 
 int64_t lli_array_count(const ll_array *a) {

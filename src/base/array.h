@@ -6,7 +6,8 @@
 #include "base/context.h"
 
 int64_t lli_array_count(const ll_array *a);                       /* elements; shapes in the library never overflow */
-bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size); /* false if count * size overflows */
+/* The same where nothing is known: false if a dimension is negative or count * size overflows, empty axes taken for 1. */
+bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size);
 bool lli_array_is_integer(ll_dtype dtype);                        /* bool counts as one */
 bool lli_array_is_real(ll_dtype dtype);
 double lli_array_real(const ll_array *a, int64_t i);              /* element i of the flat array as f64 */

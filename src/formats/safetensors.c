@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "formats/bytes.h"
 #include "formats/meta.h"
 #include "formats/readers.h"
@@ -32,8 +34,43 @@ static bool dtype_of(ll_dtype *out, const char *code) {
     return false;
 }
 
-static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const lli_tree *info, const unsigned char *data, uint64_t size,
-                             const char *name) {
+/* What the header says of a tensor. */
+typedef struct tensor {
+    const char *key;
+    lli_raw raw;
+    int64_t begin, end; /* in the data */
+} tensor;
+
+static int by_place(const void *a, const void *b) {
+    const tensor *one = *(const tensor *const *)a, *other = *(const tensor *const *)b;
+    if (one->begin != other->begin)
+        return one->begin < other->begin ? -1 : 1;
+    return one->end < other->end ? -1 : one->end > other->end;
+}
+
+/* The format wants every byte of the data to belong to one tensor. */
+static ll_status check_places(ll_context *ctx, const tensor *tensors, int64_t count, uint64_t size, const char *name) {
+    const tensor **sorted;
+    int64_t at = 0;
+    LLI_TRY(lli_memory_new(ctx, &sorted, count, sizeof *sorted));
+    for (int64_t i = 0; i < count; i++)
+        sorted[i] = &tensors[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_place);
+    ll_status status = LL_OK;
+    for (int64_t i = 0; i < count && status == LL_OK; at = sorted[i++]->end)
+        if (sorted[i]->begin != at)
+            status = lli_fail(ctx, LL_ERR_FORMAT,
+                              "%s: \"%s\" begins at byte %" PRId64 " of the data and the tensor before it ends at %" PRId64
+                              "; tensors must neither overlap nor leave gaps",
+                              name, sorted[i]->key, sorted[i]->begin, at);
+    lli_memory_free(sorted);
+    if (status == LL_OK && (uint64_t)at != size)
+        status = lli_fail(ctx, LL_ERR_FORMAT, "%s: %" PRIu64 " bytes of data belong to no tensor: the last one ends at byte %" PRId64, name,
+                          size - (uint64_t)at, at);
+    return status;
+}
+
+static ll_status read_tensor(tensor *out, ll_context *ctx, const lli_tree *info, uint64_t size, const char *name) {
     const lli_tree *shape = lli_tree_get(info, "shape"), *offsets = lli_tree_get(info, "data_offsets");
     const char *key = lli_tree_key(info), *code = lli_tree_text(lli_tree_get(info, "dtype"));
     if (!code || !lli_tree_is_list(shape) || lli_tree_count(offsets) != 2)
@@ -60,7 +97,8 @@ static ll_status read_tensor(ll_context *ctx, ll_bundle *bundle, const lli_tree 
     if ((uint64_t)end > size)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: \"%s\" ends at byte %" PRId64 " of the data but the file has %" PRIu64 "; it is truncated",
                         name, key, end, size);
-    return lli_raw_add(ctx, bundle, key, &raw, data + begin, NULL);
+    *out = (tensor){key, raw, begin, end};
+    return LL_OK;
 }
 
 static ll_status parse_header(lli_tree **out, ll_context *ctx, const unsigned char *bytes, size_t size, const char *name) {
@@ -82,16 +120,26 @@ ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsign
     if (length > size - 8)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRIu64 " bytes but the file has %zu; it is truncated", name, length,
                         size - 8);
+    const unsigned char *data = bytes + 8 + length;
+    uint64_t data_size = size - 8 - length;
     lli_tree *header;
+    tensor *tensors = NULL;
+    int64_t count = 0;
     ll_status status = parse_header(&header, ctx, bytes + 8, (size_t)length, name);
     LLI_TRY(status);
-    for (int64_t i = 0; i < lli_tree_count(header) && status == LL_OK; i++) {
+    LLI_DO(lli_memory_new(ctx, &tensors, lli_tree_count(header), sizeof *tensors));
+    for (int64_t i = 0; i < lli_tree_count(header); i++) {
         const lli_tree *value = lli_tree_at(header, i);
         if (strcmp(lli_tree_key(value), "__metadata__") == 0)
-            status = lli_meta_add(ctx, bundle, value, name);
+            LLI_DO(lli_meta_add(ctx, bundle, value, name));
         else
-            status = read_tensor(ctx, bundle, value, bytes + 8 + length, size - 8 - length, name);
+            LLI_DO(read_tensor(&tensors[count++], ctx, value, data_size, name));
     }
+    LLI_DO(check_places(ctx, tensors, count, data_size, name));
+    for (int64_t i = 0; i < count; i++)
+        LLI_DO(lli_raw_add(ctx, bundle, tensors[i].key, &tensors[i].raw, data + tensors[i].begin, NULL));
+done:
+    lli_memory_free(tensors);
     lli_tree_free(header);
     return status;
 }

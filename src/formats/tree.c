@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "formats/file.h"
 #include "formats/number.h"
 
 typedef enum kind { NOTHING, FALSE, TRUE, NUMBER, TEXT, LIST, OBJECT } kind;
@@ -322,6 +323,19 @@ ll_status lli_tree_parse(lli_tree **out, ll_context *ctx, const char *text, size
 done:
     lli_memory_free(r.open);
     lli_tree_free(r.doc ? &r.doc->root : NULL);
+    return status;
+}
+
+ll_status lli_tree_read(lli_tree **out, ll_context *ctx, const char *path) {
+    lli_file file;
+    lli_budget budget;
+    *out = NULL;
+    LLI_TRY(lli_file_read(&file, ctx, path));
+    ll_status status = lli_budget_begin(&budget, ctx, path, file.size);
+    if (status == LL_OK)
+        status = lli_tree_parse(out, ctx, (const char *)file.bytes, file.size, path);
+    lli_budget_end(&budget, ctx);
+    lli_file_release(&file);
     return status;
 }
 

@@ -11,7 +11,8 @@ typedef struct lli_tree lli_tree;
  * a text with a zero character, a number beyond f64, or more than LLI_TREE_DEPTH levels. LL_ERR_MEMORY when memory runs out. */
 enum { LLI_TREE_DEPTH = 100 };
 ll_status lli_tree_parse(lli_tree **out, ll_context *ctx, const char *text, size_t size, const char *name) LL_CHECK_RESULT;
-void lli_tree_free(lli_tree *tree); /* what lli_tree_parse gave; NULL is fine */
+ll_status lli_tree_read(lli_tree **out, ll_context *ctx, const char *path) LL_CHECK_RESULT; /* the same of a file, within its budget */
+void lli_tree_free(lli_tree *tree); /* what one of them gave; NULL is fine */
 
 const lli_tree *lli_tree_get(const lli_tree *object, const char *key); /* NULL if absent */
 int64_t lli_tree_count(const lli_tree *value);                         /* of a list or an object; 0 for anything else */

@@ -27,9 +27,11 @@ static ll_status cut(lli_class_names *n, ll_context *ctx, int64_t size) {
 
 ll_status lli_class_names_read(lli_class_names *out, ll_context *ctx, const char *path, int64_t K) {
     lli_file file;
+    lli_budget budget = NULL;
     ll_status status;
     *out = (lli_class_names){0};
     LLI_TRY(lli_file_read(&file, ctx, path));
+    LLI_DO(lli_budget_begin(&budget, ctx, path, file.size));
     int64_t size = (int64_t)file.size;
     if (memchr(file.bytes, 0, file.size))
         LLI_DO(lli_fail(ctx, LL_ERR_FORMAT, "%s is not a text file; expected the name of one class per line", path));
@@ -40,6 +42,7 @@ ll_status lli_class_names_read(lli_class_names *out, ll_context *ctx, const char
         LLI_DO(lli_fail(ctx, LL_ERR_DATA, "%s has %" PRId64 " lines; expected %" PRId64 ", the name of one class each", path, out->count,
                         K));
 done:
+    lli_budget_end(&budget, ctx);
     lli_file_release(&file);
     return status;
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "formats/file.h"
 #include "formats/tree.h"
 
 /* More points than any file holds: a number that was damaged. */
@@ -138,15 +137,12 @@ static bool read_all(ll_evaluation *e, const lli_tree *tree) {
 }
 
 ll_status ll_evaluation_read(ll_evaluation *evaluation, ll_context *ctx, const char *path) {
-    lli_file file;
-    lli_tree *tree = NULL;
+    lli_tree *tree;
     ll_status status;
-    LLI_TRY(lli_file_read(&file, ctx, path));
-    LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path));
+    LLI_DO(lli_tree_read(&tree, ctx, path));
     if (!read_all(evaluation, tree))
         LLI_DO(lli_fail(ctx, LL_ERR_FORMAT, "%s is not an evaluation; expected what lastlayer evaluate --json prints", path));
 done:
     lli_tree_free(tree);
-    lli_file_release(&file);
     return status;
 }

@@ -183,20 +183,33 @@ static int64_t our_column(int64_t i, int64_t area, int64_t channels) {
     return i % area * channels + i / area;
 }
 
+/* The shape that the weight must have in the file. */
+static void expected_shape(int64_t out[LL_ARRAY_RANK_MAX], const lli_tensor *t, bool keras) {
+    const int64_t *s = t->shape, keras4[] = {s[2], s[3], s[1], s[0]}, keras2[] = {s[1], s[0]};
+    memcpy(out, !keras ? s : t->rank == 4 ? keras4 : keras2, (size_t)t->rank * sizeof *out);
+}
+
+static ll_status check_weight(const import *m, const lli_foreign_layer *l, const lli_tensor *t) {
+    int64_t index = l->array[LLI_FOREIGN_WEIGHT], expected[LL_ARRAY_RANK_MAX];
+    ll_array a = ll_bundle_array(m->bundle, index);
+    expected_shape(expected, t, l->keras);
+    bool same = a.rank == t->rank && memcmp(a.shape, expected, (size_t)t->rank * sizeof *expected) == 0;
+    return same ? LL_OK : mismatch(m, ll_bundle_name(m->bundle, index), &a, t, t->rank, expected);
+}
+
+static ll_status check_vector(const import *m, const lli_foreign_layer *l, lli_foreign_role role, const lli_tensor *t) {
+    int64_t index = l->array[role];
+    if (index < 0)
+        return LL_OK;
+    ll_array a = ll_bundle_array(m->bundle, index);
+    return a.rank == 1 && a.shape[0] == t->count ? LL_OK : mismatch(m, ll_bundle_name(m->bundle, index), &a, t, 1, t->shape);
+}
+
 /* The weight of a convolution or dense layer in PyTorch's shape and our order. `channels`: of what a dense layer reads as an image, or
  * 1. */
-static ll_status take_weight(float *out, const import *m, const lli_foreign_layer *l, const lli_tensor *t, int64_t channels) {
-    int64_t index = l->array[LLI_FOREIGN_WEIGHT], O = t->shape[0], I = t->shape[1], area = t->rank == 4 ? t->shape[2] * t->shape[3] : 1;
-    ll_array a = ll_bundle_array(m->bundle, index);
-    const int64_t keras4[] = {t->shape[2], t->shape[3], I, O}, keras2[] = {I, O},
-                  *expected = !l->keras      ? t->shape
-                              : t->rank == 4 ? keras4
-                                             : keras2;
-    bool same = a.rank == t->rank;
-    for (int i = 0; i < t->rank && same; i++)
-        same = a.shape[i] == expected[i];
-    if (!same)
-        return mismatch(m, ll_bundle_name(m->bundle, index), &a, t, t->rank, expected);
+static void take_weight(float *out, const import *m, const lli_foreign_layer *l, const lli_tensor *t, int64_t channels) {
+    int64_t O = t->shape[0], I = t->shape[1], area = t->rank == 4 ? t->shape[2] * t->shape[3] : 1;
+    ll_array a = ll_bundle_array(m->bundle, l->array[LLI_FOREIGN_WEIGHT]);
     for (int64_t o = 0; o < O; o++)
         for (int64_t i = 0; i < I; i++)
             for (int64_t p = 0; p < area; p++) {
@@ -204,19 +217,15 @@ static ll_status take_weight(float *out, const import *m, const lli_foreign_laye
                 double x = lli_array_real(&a, l->keras ? (p * I + i) * O + o : (o * I + i) * area + p);
                 out[(o * I + column) * area + p] = (float)x;
             }
-    return LL_OK;
 }
 
 /* A vector; where the file has none, all are `standard`. */
-static ll_status take_vector(float *out, const import *m, const lli_foreign_layer *l, lli_foreign_role role, const lli_tensor *t,
-                             double standard) {
+static void take_vector(float *out, const import *m, const lli_foreign_layer *l, lli_foreign_role role, const lli_tensor *t,
+                        double standard) {
     int64_t index = l->array[role];
     ll_array a = index >= 0 ? ll_bundle_array(m->bundle, index) : (ll_array){0};
-    if (index >= 0 && (a.rank != 1 || a.shape[0] != t->count))
-        return mismatch(m, ll_bundle_name(m->bundle, index), &a, t, 1, t->shape);
     for (int64_t i = 0; i < t->count; i++)
         out[i] = (float)(index >= 0 ? lli_array_real(&a, i) : standard);
-    return LL_OK;
 }
 
 static ll_status check_finite(const import *m, const lli_foreign_layer *l, const lli_tensor *t, const float *values) {
@@ -245,16 +254,28 @@ static lli_foreign_kind kind_of(const lli_tensor *t) {
 }
 
 /* Tensor t begins one of our layers: weight, bias, and for a norm mean and variance. */
+static int parts_of(lli_foreign_kind kind) {
+    return kind == LLI_FOREIGN_NORM ? 4 : 2;
+}
+
+static ll_status check_layer(const import *m, int t, const lli_foreign_layer *l) {
+    const lli_tensor *tensor = &m->network->model->tensor[t];
+    if (l->kind != LLI_FOREIGN_NORM)
+        LLI_TRY(check_weight(m, l, tensor));
+    for (int p = l->kind == LLI_FOREIGN_NORM ? 0 : 1; p < parts_of(l->kind); p++)
+        LLI_TRY(check_vector(m, l, (lli_foreign_role)p, tensor + p));
+    return LL_OK;
+}
+
 static ll_status take_layer(const import *m, float *const *tensors, int t, const lli_foreign_layer *l, int64_t channels) {
     const lli_tensor *tensor = &m->network->model->tensor[t];
-    int parts = l->kind == LLI_FOREIGN_NORM ? 4 : 2;
     if (l->kind == LLI_FOREIGN_NORM)
-        LLI_TRY(take_vector(tensors[t], m, l, LLI_FOREIGN_WEIGHT, tensor, 1));
+        take_vector(tensors[t], m, l, LLI_FOREIGN_WEIGHT, tensor, 1);
     else
-        LLI_TRY(take_weight(tensors[t], m, l, tensor, channels));
-    for (int p = 1; p < parts; p++)
-        LLI_TRY(take_vector(tensors[t + p], m, l, (lli_foreign_role)p, tensor + p, 0));
-    for (int p = 0; p < parts; p++)
+        take_weight(tensors[t], m, l, tensor, channels);
+    for (int p = 1; p < parts_of(l->kind); p++)
+        take_vector(tensors[t + p], m, l, (lli_foreign_role)p, tensor + p, 0);
+    for (int p = 0; p < parts_of(l->kind); p++)
         LLI_TRY(check_finite(m, l, tensor + p, tensors[t + p]));
     if (l->kind != LLI_FOREIGN_NORM)
         return LL_OK;
@@ -275,26 +296,33 @@ static ll_status record_origin(const import *m, const lli_tensor *t, const lli_f
     return lli_provenance_add(m->ctx, &m->network->provenance, key, l->name);
 }
 
+/* Every layer of the network is in the file, in its shape: what the text of a network promises takes memory only then. */
+static ll_status check_tensors(const import *m) {
+    const lli_model *model = m->network->model;
+    int64_t ours[LLI_FOREIGN_KINDS] = {0};
+    for (int t = 0; t < model->tensors; t += parts_of(kind_of(&model->tensor[t])))
+        ours[kind_of(&model->tensor[t])]++;
+    LLI_TRY(check_counts(m, ours));
+    memset(ours, 0, sizeof ours);
+    for (int t = 0; t < model->tensors; t += parts_of(kind_of(&model->tensor[t]))) {
+        lli_foreign_kind kind = kind_of(&model->tensor[t]);
+        LLI_TRY(check_layer(m, t, lli_foreign_find(&m->from, kind, ours[kind]++)));
+    }
+    return LL_OK;
+}
+
 static ll_status take_tensors(const import *m) {
     const lli_model *model = m->network->model;
     float *block = NULL, *tensors[LLI_TENSORS_MAX];
     int64_t ours[LLI_FOREIGN_KINDS] = {0}, channels = m->network->height * m->network->width > 1 ? m->network->channels : 1;
     ll_status status;
-    for (int pass = 0; pass < 2; pass++) { /* count, then take */
-        if (pass)
-            LLI_DO(check_counts(m, ours));
-        if (pass)
-            LLI_DO(lli_network_tensors(m->ctx, &block, tensors, model));
-        memset(ours, 0, sizeof ours);
-        for (int t = 0; t < model->tensors; t += kind_of(&model->tensor[t]) == LLI_FOREIGN_NORM ? 4 : 2) {
-            lli_foreign_kind kind = kind_of(&model->tensor[t]);
-            const lli_foreign_layer *l = lli_foreign_find(&m->from, kind, ours[kind]++);
-            if (!pass)
-                continue;
-            LLI_DO(take_layer(m, tensors, t, l, channels));
-            LLI_DO(record_origin(m, &model->tensor[t], l));
-            channels = kind == LLI_FOREIGN_CONV ? model->tensor[t].shape[0] : kind == LLI_FOREIGN_DENSE ? 1 : channels;
-        }
+    LLI_DO(lli_network_tensors(m->ctx, &block, tensors, model));
+    for (int t = 0; t < model->tensors; t += parts_of(kind_of(&model->tensor[t]))) {
+        lli_foreign_kind kind = kind_of(&model->tensor[t]);
+        const lli_foreign_layer *l = lli_foreign_find(&m->from, kind, ours[kind]++);
+        LLI_DO(take_layer(m, tensors, t, l, channels));
+        LLI_DO(record_origin(m, &model->tensor[t], l));
+        channels = kind == LLI_FOREIGN_CONV ? model->tensor[t].shape[0] : kind == LLI_FOREIGN_DENSE ? 1 : channels;
     }
     model->ops->pack(model, m->network->theta, (const float *const *)tensors);
 done:
@@ -329,7 +357,9 @@ static ll_status build(import *m, const ll_images *images, const ll_import_optio
     if (K < 2)
         LLI_DO(lli_fail(m->ctx, LL_ERR_DATA, "%s: the last dense layer has %" PRId64 " output; expected one per class, at least 2",
                         m->path, K));
-    LLI_DO(lli_network_make(&m->network, m->ctx, net.data, in.height, in.width, in.channels, K));
+    LLI_DO(lli_network_plan(&m->network, m->ctx, net.data, in.height, in.width, in.channels, K));
+    LLI_DO(check_tensors(m));
+    LLI_DO(lli_network_room(m->ctx, m->network));
     LLI_DO(choose_scale(m, data, o));
     LLI_DO(choose_classes(m, images));
     LLI_DO(lli_network_record(m->ctx, m->network));

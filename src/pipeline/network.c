@@ -16,7 +16,7 @@
 
 enum { EPOCH_NUMBERS = 4, ARRAYS_MAX = LLI_TENSORS_MAX + 2 };
 
-ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+ll_status lli_network_plan(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
                            int64_t K) {
     *out = NULL;
     ll_network *n;
@@ -28,12 +28,26 @@ ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, 
     n->width = width;
     n->channels = channels;
     n->scale = 1;
-    LLI_DO(lli_memory_new(ctx, &n->theta, n->model->floats, sizeof *n->theta));
-    LLI_DO(lli_memory_new(ctx, &n->classes, K, sizeof *n->classes));
     *out = n;
     n = NULL;
 done:
     ll_network_free(n);
+    return status;
+}
+
+ll_status lli_network_room(ll_context *ctx, ll_network *n) {
+    LLI_TRY(lli_memory_new(ctx, &n->theta, n->model->floats, sizeof *n->theta));
+    return lli_memory_new(ctx, &n->classes, n->model->K, sizeof *n->classes);
+}
+
+ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+                           int64_t K) {
+    LLI_TRY(lli_network_plan(out, ctx, text, height, width, channels, K));
+    ll_status status = lli_network_room(ctx, *out);
+    if (status != LL_OK) {
+        ll_network_free(*out);
+        *out = NULL;
+    }
     return status;
 }
 
@@ -258,6 +272,22 @@ static ll_status check_classes(ll_context *ctx, const ll_network *n, const char 
     return twice ? bad_entry(ctx, path, "classes", text, "each class once") : LL_OK;
 }
 
+/* The text of a network promises shapes; only those that are there take memory. */
+static ll_status check_tensors(ll_context *ctx, const ll_network *n, const ll_bundle *bundle, const char *path) {
+    for (int t = 0; t < n->model->tensors; t++) {
+        const lli_tensor *tensor = &n->model->tensor[t];
+        int64_t place = ll_bundle_find(bundle, tensor->name);
+        if (place < 0)
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s has no tensor %s, which the network %s has", path, tensor->name, ll_network_text(n));
+        ll_array a = ll_bundle_array(bundle, place), wanted = ll_array_view(NULL, LL_DTYPE_F32, tensor->rank, tensor->shape);
+        char have[LLI_ARRAY_TEXT], want[LLI_ARRAY_TEXT];
+        if (a.dtype != LL_DTYPE_F32 || a.rank != tensor->rank || memcmp(a.shape, tensor->shape, (size_t)a.rank * sizeof *a.shape) != 0)
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the tensor %s is %s; the network %s expects %s", path, tensor->name,
+                            lli_array_text(have, &a), ll_network_text(n), lli_array_text(want, &wanted));
+    }
+    return LL_OK;
+}
+
 static ll_status read_meta(ll_network **out, ll_context *ctx, const ll_bundle *bundle, const char *path) {
     const char *format = lli_bundle_meta(bundle, "format"), *net = lli_bundle_meta(bundle, "net"),
                *input = lli_bundle_meta(bundle, "input");
@@ -275,8 +305,10 @@ static ll_status read_meta(ll_network **out, ll_context *ctx, const ll_bundle *b
         return bad_entry(ctx, path, "input", input, "HEIGHTxWIDTHxCHANNELS");
     if (!classes || list_length(classes, ',') < 2)
         return bad_entry(ctx, path, "classes", classes, "the ids of at least two classes");
-    LLI_TRY(lli_network_make(out, ctx, net, shape[0], shape[1], shape[2], list_length(classes, ',')));
+    LLI_TRY(lli_network_plan(out, ctx, net, shape[0], shape[1], shape[2], list_length(classes, ',')));
     ll_network *n = *out;
+    LLI_TRY(check_tensors(ctx, n, bundle, path));
+    LLI_TRY(lli_network_room(ctx, n));
     if (!parse_list(n->classes, n->model->K, classes, ','))
         return bad_entry(ctx, path, "classes", classes, "whole numbers below 2147483647, separated by commas");
     LLI_TRY(check_classes(ctx, n, classes, path));
@@ -292,13 +324,6 @@ static ll_status read_meta(ll_network **out, ll_context *ctx, const ll_bundle *b
     return LL_OK;
 }
 
-static bool same_shape(const ll_array *a, const lli_tensor *t) {
-    bool same = a->rank == t->rank;
-    for (int i = 0; same && i < t->rank; i++)
-        same = a->shape[i] == t->shape[i];
-    return same;
-}
-
 static ll_status read_tensors(ll_context *ctx, ll_network *n, const ll_bundle *bundle, const char *path) {
     const lli_model *m = n->model;
     float *block = NULL, *tensors[LLI_TENSORS_MAX];
@@ -306,17 +331,8 @@ static ll_status read_tensors(ll_context *ctx, ll_network *n, const ll_bundle *b
     ll_status status = LL_OK;
     for (int t = 0; t < m->tensors && status == LL_OK; t++) {
         const lli_tensor *tensor = &m->tensor[t];
-        int64_t place = ll_bundle_find(bundle, tensor->name);
-        ll_array a = place < 0 ? (ll_array){0} : ll_bundle_array(bundle, place),
-                 wanted = ll_array_view(NULL, LL_DTYPE_F32, tensor->rank, tensor->shape);
-        char have[LLI_ARRAY_TEXT], want[LLI_ARRAY_TEXT];
-        if (place < 0)
-            status = lli_fail(ctx, LL_ERR_FORMAT, "%s has no tensor %s, which the network %s has", path, tensor->name, ll_network_text(n));
-        else if (a.dtype != LL_DTYPE_F32 || !same_shape(&a, tensor))
-            status = lli_fail(ctx, LL_ERR_FORMAT, "%s: the tensor %s is %s; the network %s expects %s", path, tensor->name,
-                              lli_array_text(have, &a), ll_network_text(n), lli_array_text(want, &wanted));
-        else
-            memcpy(tensors[t], a.data, (size_t)tensor->count * sizeof(float));
+        ll_array a = ll_bundle_array(bundle, ll_bundle_find(bundle, tensor->name));
+        memcpy(tensors[t], a.data, (size_t)tensor->count * sizeof(float));
         for (int64_t i = 0; status == LL_OK && i < tensor->count; i++)
             if (!isfinite(tensors[t][i]))
                 status = lli_fail(ctx, LL_ERR_DATA, "%s: the tensor %s holds a value that is not finite", path, tensor->name);

@@ -29,7 +29,12 @@ struct ll_network {
     lli_provenance provenance;       /* all the metadata */
 };
 
-/* A network with its parameters at zero; the rest is for the caller to fill. */
+/* A network in two steps, so that a file can be held against its shapes before they take memory: its model, then room for parameters and
+ * classes, all zero; the rest is for the caller to fill. */
+ll_status lli_network_plan(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
+                           int64_t K) LL_CHECK_RESULT;
+ll_status lli_network_room(ll_context *ctx, ll_network *network) LL_CHECK_RESULT;
+/* Both. */
 ll_status lli_network_make(ll_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
                            int64_t K) LL_CHECK_RESULT;
 /* The first entries of its metadata: format, version, net, input, shift, scale, classes. */

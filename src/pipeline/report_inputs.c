@@ -62,7 +62,6 @@ done:
 
 static ll_status add_store(lli_report_inputs *in, ll_context *ctx, const ll_report_input *store) {
     lli_text path;
-    lli_file file = {0};
     lli_tree *tree = NULL;
     int64_t before = in->count;
     ll_status status;
@@ -72,8 +71,7 @@ static ll_status add_store(lli_report_inputs *in, ll_context *ctx, const ll_repo
     if (!lli_file_exists(path.data))
         LLI_DO(lli_fail(ctx, LL_ERR_READ, "%s is a folder without choice.json; expected the store of a lastlayer search that has ended",
                         store->file));
-    LLI_DO(lli_file_read(&file, ctx, path.data));
-    LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path.data));
+    LLI_DO(lli_tree_read(&tree, ctx, path.data));
     const char *protocol = lli_tree_text(lli_tree_get(tree, "protocol"));
     for (size_t m = 0; protocol && m < ll_method_count(); m++) {
         const char *method = ll_method_get(m)->name, *trial = lli_tree_text(lli_tree_get(lli_tree_get(tree, "best"), method));
@@ -84,7 +82,6 @@ static ll_status add_store(lli_report_inputs *in, ll_context *ctx, const ll_repo
         LLI_DO(lli_fail(ctx, LL_ERR_DATA, "%s names no best trial", path.data));
 done:
     lli_tree_free(tree);
-    lli_file_release(&file);
     lli_text_release(&path);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -92,7 +93,8 @@ static int compare(const ll_trial *a, const ll_trial *b) {
     return strcmp(a->name, b->name);
 }
 
-ll_status lli_results_add(ll_context *ctx, ll_results *r, const ll_trial *trial) {
+/* A copy of the trial behind the others. */
+static ll_status append(ll_context *ctx, ll_results *r, const ll_trial *trial) {
     if (r->count == r->capacity) {
         int64_t capacity = LLI_MAX(64, 2 * r->capacity);
         LLI_TRY(lli_memory_grow(ctx, &r->trials, r->capacity, capacity, sizeof *r->trials));
@@ -107,10 +109,7 @@ ll_status lli_results_add(ll_context *ctx, ll_results *r, const ll_trial *trial)
     copy.name = texts[0];
     copy.run = texts[1];
     copy.method = texts[2];
-    int64_t at = r->count++;
-    for (; at > 0 && compare(&r->trials[at - 1], &copy) > 0; at--)
-        r->trials[at] = r->trials[at - 1];
-    r->trials[at] = copy;
+    r->trials[r->count++] = copy;
     return LL_OK;
 done:
     for (int i = 0; i < 3; i++)
@@ -118,24 +117,79 @@ done:
     return status;
 }
 
-/* A line that is no trial is told and passed over: its trial counts as not run. */
+ll_status lli_results_add(ll_context *ctx, ll_results *r, const ll_trial *trial) {
+    LLI_TRY(append(ctx, r, trial));
+    int64_t at = r->count - 1;
+    ll_trial added = r->trials[at];
+    for (; at > 0 && compare(&r->trials[at - 1], &added) > 0; at--)
+        r->trials[at] = r->trials[at - 1];
+    r->trials[at] = added;
+    return LL_OK;
+}
+
+static void trial_release(ll_trial *t) {
+    const char *const texts[] = {t->name, t->run, t->method};
+    for (size_t i = 0; i < LLI_COUNT(texts); i++)
+        lli_memory_free((void *)(uintptr_t)texts[i]);
+}
+
+static int by_place(const void *a, const void *b) {
+    return compare(a, b);
+}
+
+/* Of trials of one name the older one, which stands first in memory. */
+static int by_name(const void *a, const void *b) {
+    const ll_trial *one = *(ll_trial *const *)a, *other = *(ll_trial *const *)b;
+    int order = strcmp(one->name, other->name);
+    return order ? order : one < other ? -1 : 1;
+}
+
+/* Of each name the first trial, all in their order. */
+static ll_status settle(ll_context *ctx, ll_results *r) {
+    ll_trial **named;
+    LLI_TRY(lli_memory_new(ctx, &named, r->count, sizeof *named));
+    for (int64_t i = 0; i < r->count; i++)
+        named[i] = &r->trials[i];
+    qsort(named, (size_t)r->count, sizeof *named, by_name);
+    const ll_trial *first = NULL;
+    for (int64_t i = 0; i < r->count; i++) {
+        if (!first || strcmp(first->name, named[i]->name) != 0) {
+            first = named[i];
+            continue;
+        }
+        trial_release(named[i]);
+        *named[i] = (ll_trial){0};
+    }
+    lli_memory_free(named);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < r->count; i++)
+        if (r->trials[i].name)
+            r->trials[kept++] = r->trials[i];
+    r->count = kept;
+    qsort(r->trials, (size_t)kept, sizeof *r->trials, by_place);
+    return LL_OK;
+}
+
+/* A line that is no trial is told and passed over: its trial counts as not run. Memory that runs out is no such thing. */
 static ll_status read_line(ll_context *ctx, ll_results *r, const char *path, int64_t number, const char *line, size_t size) {
     lli_text place;
     lli_tree *tree = NULL;
     ll_trial trial;
-    ll_status status = LL_OK;
+    ll_status status;
     lli_text_init(&place, ctx);
     lli_text_add(&place, "%s, line %" PRId64, path, number);
     LLI_DO(place.status);
-    ll_context quiet;
-    lli_context_child(&quiet, ctx);
-    if (lli_tree_parse(&tree, &quiet, line, size, place.data) != LL_OK) {
-        lli_log(ctx, LL_LOG_WARNING, "%s; the line is passed over", quiet.message);
-    } else if (!read_trial(&trial, tree)) {
-        lli_log(ctx, LL_LOG_WARNING, "%s: not a finished trial; the line is passed over", place.data);
-    } else if (lli_results_find(r, trial.name) < 0) {
-        LLI_DO(lli_results_add(ctx, r, &trial));
+    status = lli_tree_parse(&tree, ctx, line, size, place.data);
+    if (status == LL_ERR_FORMAT) {
+        lli_log(ctx, LL_LOG_WARNING, "%s; the line is passed over", ctx->message);
+        status = LL_OK;
+        goto done;
     }
+    LLI_DO(status);
+    if (read_trial(&trial, tree))
+        LLI_DO(append(ctx, r, &trial));
+    else
+        lli_log(ctx, LL_LOG_WARNING, "%s: not a finished trial; the line is passed over", place.data);
 done:
     lli_tree_free(tree);
     lli_text_release(&place);
@@ -146,6 +200,7 @@ ll_status ll_results_read(ll_results **out, ll_context *ctx, const char *store) 
     *out = NULL;
     ll_results *r = NULL;
     char *lines = NULL;
+    lli_budget budget = NULL;
     lli_text path;
     ll_status status;
     lli_text_init(&path, ctx);
@@ -154,23 +209,20 @@ ll_status ll_results_read(ll_results **out, ll_context *ctx, const char *store) 
     LLI_DO(lli_memory_new(ctx, &r, 1, sizeof *r));
     int64_t size, number = 1;
     LLI_DO(lli_journal_read(&lines, &size, ctx, path.data));
+    LLI_DO(lli_budget_begin(&budget, ctx, path.data, (size_t)size));
     for (const char *p = lines, *end = lines + size, *next; p < end; p = next, number++) {
         next = (const char *)memchr(p, '\n', (size_t)(end - p)) + 1;
         LLI_DO(read_line(ctx, r, path.data, number, p, (size_t)(next - p)));
     }
+    LLI_DO(settle(ctx, r));
     *out = r;
     r = NULL;
 done:
     ll_results_free(r);
+    lli_budget_end(&budget, ctx);
     lli_memory_free(lines);
     lli_text_release(&path);
     return status;
-}
-
-static void trial_release(ll_trial *t) {
-    const char *const texts[] = {t->name, t->run, t->method};
-    for (size_t i = 0; i < LLI_COUNT(texts); i++)
-        lli_memory_free((void *)(uintptr_t)texts[i]);
 }
 
 static bool names_it(const char *names, const char *name) {

@@ -47,11 +47,9 @@ static ll_status make_folder(ll_context *ctx, const char *folder, const char *na
 /* ---- identity ---- */
 
 static ll_status check_identity(ll_context *ctx, const char *path, const char *folder, const lli_provenance *identity) {
-    lli_file file;
-    lli_tree *tree = NULL;
+    lli_tree *tree;
     ll_status status;
-    LLI_TRY(lli_file_read(&file, ctx, path));
-    LLI_DO(lli_tree_parse(&tree, ctx, (const char *)file.bytes, file.size, path));
+    LLI_DO(lli_tree_read(&tree, ctx, path));
     for (int64_t i = 0; i < identity->count; i++) {
         const char *there = lli_tree_text(lli_tree_get(tree, identity->pairs[i].key)), *here = identity->pairs[i].value;
         if (!there || strcmp(there, here) != 0)
@@ -61,7 +59,6 @@ static ll_status check_identity(ll_context *ctx, const char *path, const char *f
     }
 done:
     lli_tree_free(tree);
-    lli_file_release(&file);
     return status;
 }
 
