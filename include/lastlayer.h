@@ -504,9 +504,12 @@ typedef struct ll_prediction {
     float *probs;                               /* [n,K] mean probability */
     double *running_nll, *running_brier;        /* [S] sums over rows of the first s members' scores, added to; need truth */
     int64_t *running_correct;                   /* [S] */
-    const int32_t *truth;                       /* [n], for the running sums */
+    const int32_t *truth;                       /* [n], for the running sums and log_true */
     float *member_pmax;                         /* [n,S] */
     int32_t *member_label;                      /* [n,S] */
+    double *sr_logtail;                         /* [n] log(1 - sr): ranks sr for any gap between logits */
+    double *margin_logtail;                     /* [n] log(1 - margin): ranks margin likewise */
+    double *log_true;                           /* [n] log of the mean probability of the true class, which NLL is made of; needs truth */
 } ll_prediction;
 
 typedef struct ll_predictor ll_predictor;
@@ -550,6 +553,8 @@ typedef struct ll_outcome {
     const double *confidence[LL_CONFIDENCE_MAX];    /* [n] or NULL where it does not exist */
     const double *sr_tail;                            /* [n] or NULL */
     ll_array probs;                                   /* f32 or f64 [n,K]; data NULL if unknown */
+    const double *sr_logtail, *margin_logtail;        /* [n] or NULL: log(1 - sr) and log(1 - margin), which rank better than these */
+    const double *log_true;                           /* [n] or NULL: log p of the true class; NaN where unknown: then probs has it */
 } ll_outcome;
 
 typedef struct ll_predictions ll_predictions; /* owns an outcome */

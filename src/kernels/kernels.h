@@ -105,7 +105,9 @@ typedef struct lli_kernels {
 
     /* Prediction: t->panels = rows first .. first+n-1 of features [N,D], times scale (that of the masks, else 1). */
     void (*panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
-    /* Adds members to the sums. Everything about a row depends on that row and the members alone. */
+    /* t->odds = the logits of the members. */
+    void (*member_logits)(lli_tally *t, const lli_members *m);
+    /* These, and the sums they make. Everything about a row depends on that row and the members alone. */
     void (*predict)(lli_tally *t, const lli_members *m);
     /* label, most, second, mixed and information from the sums. */
     void (*finish)(lli_tally *t);

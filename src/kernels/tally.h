@@ -62,8 +62,8 @@ typedef struct lli_tally {
     double *information;   /* [n] H(p_hat) - mean of H(p) */
 } lli_tally;
 
-/* p_hat of two classes counts as a tie when it differs by rounding alone: they get there on two ways, through 1 - tail and through p. The
- * label is the first class that none after it beats by more. */
+/* p_hat of two classes counts as a tie when it differs by rounding alone: where members differ they get there by different sums. The label
+ * is the first class that none after it beats by more. */
 #define LLI_TALLY_TIE (1 + 1e-12)
 
 static inline int64_t lli_tally_groups(int64_t n) {
@@ -83,15 +83,25 @@ static inline int64_t lli_tally_panel(const lli_tally *t, int64_t j0, int64_t g)
     return (j0 * lli_tally_groups(t->n) + g * LLI_MIN(LLI_TALLY_PANEL, t->D - j0)) * LLI_TALLY_ROWS;
 }
 
+/* p_hat - p_first. */
+static inline double lli_tally_moved(const lli_tally *t, int64_t i, int64_t k) {
+    int64_t at = lli_tally_place(i, k, t->K);
+    return t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares;
+}
+
 /* p_hat - 1{k is top of the first}: where that is 1, minus the tail, without cancellation. */
 static inline double lli_tally_rest(const lli_tally *t, int64_t i, int64_t k) {
-    int64_t at = lli_tally_place(i, k, t->K);
-    double first = (double)t->first[at] * t->first_inverse[i] / LLI_TALLY_SCALE;
-    return first + t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares;
+    return (double)t->first[lli_tally_place(i, k, t->K)] * t->first_inverse[i] / LLI_TALLY_SCALE + lli_tally_moved(t, i, k);
+}
+
+/* p of the first member. Its top class is 1 / (1 + o) and not 1 - o / (1 + o), so that equal logits have equal p, 1 / K to the last bit. */
+static inline double lli_tally_first(const lli_tally *t, int64_t i, int64_t k) {
+    return k == t->first_top[i] ? t->first_inverse[i]
+                                : (double)t->first[lli_tally_place(i, k, t->K)] * t->first_inverse[i] / LLI_TALLY_SCALE;
 }
 
 static inline double lli_tally_mean(const lli_tally *t, int64_t i, int64_t k) {
-    return lli_tally_rest(t, i, k) + (k == t->first_top[i]);
+    return lli_tally_first(t, i, k) + lli_tally_moved(t, i, k);
 }
 
 #endif

@@ -72,7 +72,11 @@ static ll_status score(work *w) {
     if (!w->points->probs.data)
         return LL_OK;
     lli_scores scores;
-    LLI_TRY(lli_scores_measure(&scores, w->ctx, &w->points->probs, w->points->truth));
+    LLI_TRY(lli_scores_measure(&scores, w->ctx, &w->points->probs, w->points->truth, w->points->log_true));
+    if (scores.rounded)
+        lli_log(w->ctx, LL_LOG_NOTE,
+                "%" PRId64 " of %" PRId64 " points give their true class less than 1.2e-38, where the single precision of probs ends, and "
+                "that of the NLL with it; predict with these labels to have it exact", scores.rounded, w->points->n);
     if (scores.zeros)
         lli_log(w->ctx, LL_LOG_WARNING, "%" PRId64 " of %" PRId64 " points give their true class the probability 0: the NLL is infinite",
                 scores.zeros, w->points->n);
@@ -95,12 +99,6 @@ static ll_status calibrate(work *w) {
     return LL_OK;
 }
 
-/* The numbers that rank by confidence c: for sr the tail, where it is known, because sr itself rounds to 1. */
-static const double *ranking(bool *falling, const ll_outcome *points, ll_confidence c, bool tails) {
-    *falling = tails && c == LL_CONFIDENCE_SR;
-    return *falling ? points->sr_tail : points->confidence[c];
-}
-
 static ll_status select_by(work *w, ll_confidence c) {
     const uint8_t *mark = w->wrong;
     bool brosse = w->out->rules.compat[0] == 'b', falling;
@@ -111,7 +109,7 @@ static ll_status select_by(work *w, ll_confidence c) {
         lli_outcome_mark_errors(w->mark, w->points->vote, w->points);
         mark = w->mark;
     }
-    const double *x = ranking(&falling, w->points, c, w->points->sr_tail != NULL);
+    const double *x = lli_outcome_ranking(&falling, w->points, c, NULL);
     lli_curve_clear(&w->curve);
     lli_curve_add(&w->curve, x, w->points->n, falling, mark, false);
     LLI_TRY(lli_curve_close(w->ctx, &w->curve));
@@ -120,10 +118,11 @@ static ll_status select_by(work *w, ll_confidence c) {
 }
 
 static ll_status detect_by(work *w, ll_confidence c) {
-    bool falling, tails = w->points->sr_tail && w->out_points->sr_tail;
+    bool falling;
     lli_ood_aupr rule = w->out->rules.compat[0] == 'b' ? LLI_OOD_BARE : w->out->rules.aupr[0] == 't' ? LLI_OOD_TRAPEZOID : LLI_OOD_STEP;
     lli_curve_clear(&w->curve);
-    const double *in = ranking(&falling, w->points, c, tails), *out = ranking(&falling, w->out_points, c, tails);
+    const double *in = lli_outcome_ranking(&falling, w->points, c, w->out_points);
+    const double *out = lli_outcome_ranking(&falling, w->out_points, c, w->points);
     lli_curve_add(&w->curve, in, w->points->n, falling, NULL, false);
     lli_curve_add(&w->curve, out, w->out_points->n, falling, NULL, true);
     LLI_TRY(lli_curve_close(w->ctx, &w->curve));

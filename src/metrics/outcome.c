@@ -66,7 +66,27 @@ static ll_status check_sr(ll_context *ctx, const char *name, const ll_outcome *p
 }
 
 ll_status lli_outcome_take(ll_outcome *out, ll_context *ctx, const ll_outcome *given) {
-    return lli_abi_take(ctx, "ll_outcome", out, sizeof *out, given, LLI_ABI_UP_TO(ll_outcome, probs));
+    return lli_abi_take(ctx, "ll_outcome", out, sizeof *out, given, LLI_ABI_UP_TO(ll_outcome, log_true));
+}
+
+static ll_status check_logs(ll_context *ctx, const char *name, const ll_outcome *points) {
+    const struct {
+        const char *name;
+        const double *x;
+        bool unknown; /* NaN is one that is not known */
+    } logs[] = {
+        {"sr_logtail", points->sr_logtail, false},
+        {"margin_logtail", points->margin_logtail, false},
+        {"log_true", points->log_true, true},
+    };
+    for (size_t a = 0; a < LLI_COUNT(logs); a++)
+        for (int64_t i = 0; logs[a].x && i < points->n; i++) {
+            double x = logs[a].x[i];
+            if (x > SLACK || (isnan(x) && !logs[a].unknown))
+                return lli_fail(ctx, LL_ERR_DATA, "%s: %s is %g in row %" PRId64 "; expected the logarithm of a probability, 0 or less",
+                                name, logs[a].name, x, i);
+        }
+    return LL_OK;
 }
 
 ll_status lli_outcome_check(ll_context *ctx, const char *name, const ll_outcome *points) {
@@ -81,7 +101,8 @@ ll_status lli_outcome_check(ll_context *ctx, const char *name, const ll_outcome 
     LLI_TRY(check_classes(ctx, name, points->vote, n, K, "vote"));
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
         LLI_TRY(check_confidence(ctx, name, points->confidence[c], n, c));
-    return check_sr(ctx, name, points);
+    LLI_TRY(check_sr(ctx, name, points));
+    return check_logs(ctx, name, points);
 }
 
 ll_status lli_outcome_check_truth(ll_context *ctx, const char *name, const ll_outcome *points) {
@@ -94,6 +115,21 @@ ll_status lli_outcome_check_truth(ll_context *ctx, const char *name, const ll_ou
 
 bool lli_outcome_has(const ll_outcome *points, ll_confidence c) {
     return points->confidence[c] && !isnan(points->confidence[c][0]);
+}
+
+static const double *tail_of(const ll_outcome *points, ll_confidence c, bool logarithm) {
+    if (c == LL_CONFIDENCE_SR)
+        return logarithm ? points->sr_logtail : points->sr_tail;
+    return c == LL_CONFIDENCE_MARGIN && logarithm ? points->margin_logtail : NULL;
+}
+
+const double *lli_outcome_ranking(bool *falling, const ll_outcome *points, ll_confidence c, const ll_outcome *beside) {
+    *falling = true;
+    for (int logarithm = 1; logarithm >= 0; logarithm--)
+        if (tail_of(points, c, logarithm) && (!beside || tail_of(beside, c, logarithm)))
+            return tail_of(points, c, logarithm);
+    *falling = false;
+    return points->confidence[c];
 }
 
 void lli_outcome_mark_errors(uint8_t *mark, const int32_t *decided, const ll_outcome *points) {

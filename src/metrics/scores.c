@@ -2,6 +2,7 @@
 /* Sums over points are compensated (the lost low part is kept and added at the end), so that the order of the points does not show. */
 #include "metrics/scores.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -26,7 +27,16 @@ static double total_mean(const total *t, int64_t n) {
     return (t->sum + t->low) / (double)n;
 }
 
-ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *probs, const int32_t *truth) {
+/* p [K] / sum p: rows sum to 1 only as nearly as their type allows. */
+static void normalise(double *p, int64_t K) {
+    double sum = 0;
+    for (int64_t k = 0; k < K; k++)
+        sum += p[k];
+    for (int64_t k = 0; sum > 0 && k < K; k++)
+        p[k] /= sum;
+}
+
+ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *probs, const int32_t *truth, const double *log_true) {
     ll_status status = LL_OK;
     int64_t N = probs->shape[0], K = probs->shape[1];
     total nll = {0}, brier = {0};
@@ -35,14 +45,17 @@ ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *p
     LLI_DO(lli_memory_new(ctx, &p, K, sizeof *p));
     for (int64_t i = 0; i < N; i++) {
         lli_array_to_f64(p, probs, i * K, K);
-        double square = 0;
+        normalise(p, K);
+        bool known = log_true && !isnan(log_true[i]);
+        double square = 0, logp = known ? log_true[i] : log(p[truth[i]]);
+        out->rounded += !known && probs->dtype == LL_DTYPE_F32 && p[truth[i]] < FLT_MIN;
         for (int64_t k = 0; k < K; k++) {
             double gap = p[k] - (k == truth[i]);
             square += gap * gap;
         }
         total_add(&brier, square);
-        if (p[truth[i]] > 0)
-            total_add(&nll, -log(p[truth[i]]));
+        if (logp > -INFINITY)
+            total_add(&nll, -logp);
         else
             out->zeros++;
     }

@@ -8,11 +8,14 @@
 typedef struct lli_scores {
     double nll;    /* +inf when a true class has probability 0 */
     double brier;
-    int64_t zeros; /* points whose true class has probability 0 */
+    int64_t zeros;   /* points whose true class has probability 0 */
+    int64_t rounded; /* points whose p of the true class is one that f32 rounds to fewer digits, or to 0 */
 } lli_scores;
 
-/* probs [N,K], truth [N] in [0,K); both checked. */
-ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *probs, const int32_t *truth) LL_CHECK_RESULT;
+/* probs [N,K], truth [N] in [0,K), log_true [N] or NULL; all checked. Rows of probs are divided by their sum. NLL is made of log_true
+ * where it is a number. */
+ll_status lli_scores_measure(lli_scores *out, ll_context *ctx, const ll_array *probs, const int32_t *truth,
+                             const double *log_true) LL_CHECK_RESULT;
 
 /* A [K,K] array of any number type as f64, checked to be finite. */
 ll_status lli_scores_costs(double **out, ll_context *ctx, const ll_array *costs, int64_t K) LL_CHECK_RESULT;

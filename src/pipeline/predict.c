@@ -9,6 +9,7 @@
 #include "base/option.h"
 #include "formats/format.h"
 #include "pipeline/rows.h"
+#include "predict/extra.h"
 #include "predict/predictor.h"
 
 void ll_predict_options_init(ll_predict_options *options, size_t struct_size) {
@@ -41,14 +42,14 @@ const ll_option *ll_predict_options_table(size_t *count) {
 }
 
 /* The arrays of the file, and where each block's rows come from. */
-enum { ROW_ARRAYS = LL_CONFIDENCE_COUNT + 6, ARRAYS_MAX = 2 * ROW_ARRAYS + 4, NAME_MAX_BYTES = 16 };
+enum { ROW_ARRAYS = LL_CONFIDENCE_COUNT + LLI_EXTRA_COUNT + 5, ARRAYS_MAX = 2 * ROW_ARRAYS + 4, NAME_MAX_BYTES = 24 };
 
 /* The arrays with one entry per row of one data set; places in specs, -1 = absent. */
 typedef struct part {
     struct writer *writer;
     const ll_dataset *data;
     const char *prefix;
-    int64_t probs, label, vote, sr_tail, truth, abstain, confidence[LL_CONFIDENCE_COUNT];
+    int64_t probs, label, vote, truth, abstain, confidence[LL_CONFIDENCE_COUNT], extra[LLI_EXTRA_COUNT];
     int64_t abstained;
 } part;
 
@@ -83,8 +84,10 @@ static part plan_part(writer *w, const char *prefix, const ll_ensemble *e, const
         bool exists = S > 1 || !ll_confidence_needs_members((ll_confidence)c);
         p.confidence[c] = exists ? add(w, prefix, ll_confidence_name((ll_confidence)c), LL_DTYPE_F64, 1, N, 0) : -1;
     }
-    p.sr_tail = add(w, prefix, "sr_tail", LL_DTYPE_F64, 1, N, 0);
-    p.truth = data->labels && !*prefix ? add(w, prefix, "truth", LL_DTYPE_I32, 1, N, 0) : -1;
+    bool truth = data->labels && !*prefix;
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
+        p.extra[x] = x != LLI_EXTRA_LOG_TRUE || truth ? add(w, prefix, lli_extra_name(x), LL_DTYPE_F64, 1, N, 0) : -1;
+    p.truth = truth ? add(w, prefix, "truth", LL_DTYPE_I32, 1, N, 0) : -1;
     p.abstain = isnan(w->threshold) ? -1 : add(w, prefix, "abstain", LL_DTYPE_BOOL, 1, N, 0);
     return p;
 }
@@ -104,12 +107,14 @@ static ll_status put(ll_context *ctx, writer *w, int64_t array, int64_t first, i
 static ll_status emit(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block) {
     part *p = arg;
     writer *w = p->writer;
+    ll_prediction from = *block;
     LLI_TRY(put(ctx, w, p->probs, first, n, block->probs));
     LLI_TRY(put(ctx, w, p->label, first, n, w->by_votes ? block->vote : block->label));
     LLI_TRY(put(ctx, w, p->vote, first, n, block->vote));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         LLI_TRY(put(ctx, w, p->confidence[c], first, n, block->confidence[c]));
-    LLI_TRY(put(ctx, w, p->sr_tail, first, n, block->sr_tail));
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
+        LLI_TRY(put(ctx, w, p->extra[x], first, n, *lli_extra_of(&from, x)));
     if (p->truth >= 0)
         LLI_TRY(put(ctx, w, p->truth, first, n, p->data->labels + first));
     if (p->abstain < 0)

@@ -174,7 +174,7 @@ done:
 /* The arrays of a predictions file, as lastlayer predict writes it. */
 typedef struct arrays {
     ll_named_array list[2 * LL_CONFIDENCE_COUNT + 16];
-    char names[2 * LL_CONFIDENCE_COUNT + 16][16];
+    char names[2 * LL_CONFIDENCE_COUNT + 16][24];
     int64_t count;
 } arrays;
 
@@ -194,7 +194,9 @@ static void add_points(arrays *a, const char *prefix, const ll_predictions *p) {
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
         if (p->confidence[c])
             add_array(a, prefix, ll_confidence_name(c), ll_array_view(p->confidence[c], LL_DTYPE_F64, 1, &n));
-    add_array(a, prefix, "sr_tail", ll_array_view(p->sr_tail, LL_DTYPE_F64, 1, &n));
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
+        if (p->extra[x])
+            add_array(a, prefix, lli_extra_name(x), ll_array_view(p->extra[x], LL_DTYPE_F64, 1, &n));
     if (p->view.truth && !*prefix)
         add_array(a, prefix, "truth", ll_array_view(p->view.truth, LL_DTYPE_I32, 1, &n));
 }

@@ -31,11 +31,13 @@ done:
 void ll_predictions_free(ll_predictions *p) {
     if (!p)
         return;
-    void *blocks[] = {p->label, p->vote, p->truth, p->sr_tail, p->probs, p->mean};
+    void *blocks[] = {p->label, p->vote, p->truth, p->probs, p->mean};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         lli_memory_free(blocks[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         lli_memory_free(p->confidence[c]);
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
+        lli_memory_free(p->extra[x]);
     ll_bundle_free(p->held[0]);
     ll_bundle_free(p->held[1]);
     lli_memory_free(p);
@@ -49,6 +51,10 @@ ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const ch
     int32_t *truth;
     int64_t largest;
     LLI_TRY(lli_dataset_labels(ctx, &truth, &largest, name, labels, p->view.n, p->view.classes));
+    double *log_true = p->extra[LLI_EXTRA_LOG_TRUE];
+    for (int64_t i = 0; log_true && i < p->view.n; i++)
+        if (!p->truth || truth[i] != p->truth[i])
+            log_true[i] = NAN;
     lli_memory_free(p->truth);
     p->truth = truth;
     p->view.truth = truth;
@@ -61,10 +67,27 @@ typedef struct outputs {
     ll_array array;
     int64_t S, N, K;
     bool logits; /* else probabilities */
+    double most; /* by which rows of probabilities may miss the sum of 1 */
+    double miss; /* by which they do */
 } outputs;
 
+/* Values are written to a relative u, the unit roundoff of their type (f16 below its normal range to 2^-25), after a softmax that rounded
+ * two or three times on its way: 4 u. And 1e-3 for those that were printed with three digits. */
+static double sum_tolerance(ll_dtype dtype, int64_t K) {
+    double unit = dtype == LL_DTYPE_F16 ? 0x1p-11 : dtype == LL_DTYPE_BF16 ? 0x1p-8 : 0;
+    return 1e-3 + 4 * unit + (dtype == LL_DTYPE_F16 ? (double)K * 0x1p-25 : 0);
+}
+
+static void tell_tolerance(ll_context *ctx, const outputs *o) {
+    char text[LLI_ARRAY_TEXT];
+    if (!o->logits && (o->array.dtype == LL_DTYPE_F16 || o->array.dtype == LL_DTYPE_BF16))
+        lli_log(ctx, LL_LOG_NOTE,
+                "%s: %s; rows of probabilities miss the sum of 1 by up to %.2g, and this type may miss it by %.2g; confidences are taken "
+                "as given, NLL and Brier of p / sum p", o->name, lli_array_text(text, &o->array), o->miss, o->most);
+}
+
 /* Row i of one member, checked. */
-static ll_status check_row(ll_context *ctx, const outputs *o, const double *row, int64_t member, int64_t i) {
+static ll_status check_row(ll_context *ctx, outputs *o, const double *row, int64_t member, int64_t i) {
     double sum = 0, least = 0;
     for (int64_t k = 0; k < o->K; k++) {
         if (!isfinite(row[k]))
@@ -74,7 +97,10 @@ static ll_status check_row(ll_context *ctx, const outputs *o, const double *row,
         sum += row[k];
         least = fmin(least, row[k]);
     }
-    if (!o->logits && (least < 0 || fabs(sum - 1) > 1e-3))
+    if (o->logits)
+        return LL_OK;
+    o->miss = fmax(o->miss, fabs(sum - 1));
+    if (least < 0 || o->miss > o->most)
         return lli_fail(ctx, LL_ERR_DATA,
                         "%s: row %" PRId64 " of member %" PRId64 " %s %g, so these are not probabilities; if they are logits, use "
                         "--logits", o->name, i,
@@ -82,38 +108,28 @@ static ll_status check_row(ll_context *ctx, const outputs *o, const double *row,
     return LL_OK;
 }
 
-/* r, top and entropy of a row of probabilities as given: r = p. */
-static void row_of_probs(double *r, int64_t *top, double *entropy, const double *row, int64_t K) {
-    *top = 0;
-    *entropy = 0;
+/* A member's row of probabilities, as given. */
+static void row_of_probs(lli_output *out, const double *row, int64_t K) {
+    out->top = 0;
     for (int64_t k = 0; k < K; k++) {
-        r[k] = row[k];
-        if (row[k] > row[*top])
-            *top = k;
-        if (row[k] > 0)
-            *entropy -= row[k] * log(row[k]);
+        out->p[k] = out->r[k] = row[k];
+        out->logp[k] = log(row[k]);
+        if (row[k] > row[out->top])
+            out->top = k;
     }
 }
 
-/* The same for logits, carried from 1: r of the top class is minus the sum of the others. */
-static void row_of_logits(double *r, int64_t *top, double *entropy, const double *row, int64_t K) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < K; k++)
-        if (row[k] > row[best])
-            best = k;
+/* The same of logits, carried from 1: r of the top class is minus the sum of the others. */
+static void row_of_logits(lli_output *out, const double *row, int64_t K) {
+    int64_t best = out->top = lli_logmean_softmax(out->logp, &out->logtail, row, K);
     double others = 0;
     for (int64_t k = 0; k < K; k++)
         if (k != best)
-            others += r[k] = exp(row[k] - row[best]);
-    double total = 1 + others, tail = others / total, h = -(1 - tail) * log1p(-tail);
+            others += out->p[k] = exp(row[k] - row[best]);
+    double total = 1 + others;
     for (int64_t k = 0; k < K; k++)
-        if (k != best) {
-            r[k] /= total;
-            h -= r[k] > 0 ? r[k] * log(r[k]) : 0;
-        }
-    r[best] = -tail;
-    *top = best;
-    *entropy = h;
+        out->r[k] = out->p[k] = k == best ? 1 / total : out->p[k] / total;
+    out->r[best] = -others / total;
 }
 
 static ll_status outputs_init(ll_context *ctx, outputs *o, const char *name, ll_array array, bool logits) {
@@ -122,7 +138,8 @@ static ll_status outputs_init(ll_context *ctx, outputs *o, const char *name, ll_
     lli_array_text(text, &array);
     if (array.rank != 2 && !members)
         return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected [N,K], or [S,N,K] for members", name, text);
-    *o = (outputs){name, array, members ? array.shape[0] : 1, array.shape[members], array.shape[members + 1], logits};
+    *o = (outputs){name, array, members ? array.shape[0] : 1, array.shape[members], array.shape[members + 1], logits, 0, 0};
+    o->most = sum_tolerance(array.dtype, o->K);
     if (!lli_array_is_real(array.dtype))
         return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected real numbers", name, text);
     if (o->S < 1 || o->N < 1 || o->K < 2)
@@ -130,54 +147,71 @@ static ll_status outputs_init(ll_context *ctx, outputs *o, const char *name, ll_
     return LL_OK;
 }
 
-static ll_status run_row(ll_context *ctx, ll_prediction *out, lli_moments *m, double *row, double *r, const outputs *o, int64_t i) {
-    lli_moments_clear(m);
+/* What reading outputs row by row needs. */
+typedef struct reader {
+    lli_moments moments;
+    double *row; /* [K] */
+    lli_output output;
+    ll_prediction out;
+} reader;
+
+static ll_status run_row(ll_context *ctx, reader *rd, ll_predictions *p, outputs *o, int64_t i) {
+    lli_moments_clear(&rd->moments);
     for (int64_t s = 0; s < o->S; s++) {
-        int64_t top;
-        double entropy;
-        lli_array_to_f64(row, &o->array, (s * o->N + i) * o->K, o->K);
-        LLI_TRY(check_row(ctx, o, row, s, i));
-        (o->logits ? row_of_logits : row_of_probs)(r, &top, &entropy, row, o->K);
-        lli_moments_add(m, r, top, entropy);
+        lli_array_to_f64(rd->row, &o->array, (s * o->N + i) * o->K, o->K);
+        LLI_TRY(check_row(ctx, o, rd->row, s, i));
+        (o->logits ? row_of_logits : row_of_probs)(&rd->output, rd->row, o->K);
+        lli_moments_add(&rd->moments, &rd->output);
     }
-    lli_verdict verdict = lli_moments_verdict(m);
-    lli_verdict_write(out, i, &verdict);
+    lli_verdict verdict = lli_moments_verdict(&rd->moments);
+    lli_verdict_write(&rd->out, i, &verdict);
+    if (rd->out.log_true)
+        rd->out.log_true[i] = lli_moments_log(&rd->moments, p->truth[i]);
+    for (int64_t k = 0; k < o->K; k++)
+        p->probs[i * o->K + k] = lli_moments_mean(&rd->moments, k);
     return LL_OK;
 }
 
-static ll_status fill(ll_context *ctx, ll_predictions *p, const outputs *o) {
-    lli_moments m = {0};
-    double *row = NULL, *r = NULL;
-    ll_status status;
-    LLI_DO(lli_moments_init(ctx, &m, o->K, o->logits));
-    LLI_DO(lli_memory_new(ctx, &row, o->K, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &r, o->K, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &p->vote, o->N, sizeof(int32_t)));
-    LLI_DO(lli_memory_new(ctx, &p->probs, o->N * o->K, sizeof(double)));
-    if (o->logits)
-        LLI_DO(lli_memory_new(ctx, &p->sr_tail, o->N, sizeof(double)));
-    ll_prediction out = {.label = p->label, .vote = p->vote, .sr_tail = p->sr_tail};
+/* Of probabilities the tails were lost when they were written, and NLL is made of them as they are. */
+static ll_status room(ll_context *ctx, ll_predictions *p, ll_prediction *out, const outputs *o) {
+    LLI_TRY(lli_memory_new(ctx, &p->vote, o->N, sizeof(int32_t)));
+    LLI_TRY(lli_memory_new(ctx, &p->probs, o->N * o->K, sizeof(double)));
+    *out = (ll_prediction){.label = p->label, .vote = p->vote};
+    for (lli_extra x = 0; o->logits && x < LLI_EXTRA_COUNT; x++) {
+        if (x == LLI_EXTRA_LOG_TRUE && !p->truth)
+            continue;
+        LLI_TRY(lli_memory_new(ctx, &p->extra[x], o->N, sizeof(double)));
+        *lli_extra_of(out, x) = p->extra[x];
+        *lli_extra_in(&p->view, x) = p->extra[x];
+    }
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         if (o->S == 1 && ll_confidence_needs_members((ll_confidence)c))
             continue;
-        LLI_DO(lli_memory_new(ctx, &p->confidence[c], o->N, sizeof(double)));
-        out.confidence[c] = p->confidence[c];
+        LLI_TRY(lli_memory_new(ctx, &p->confidence[c], o->N, sizeof(double)));
+        out->confidence[c] = p->confidence[c];
         p->view.confidence[c] = p->confidence[c];
     }
+    p->view.vote = p->vote;
+    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){o->N, o->K});
+    return LL_OK;
+}
+
+static ll_status fill(ll_context *ctx, ll_predictions *p, outputs *o) {
+    reader rd = {.row = NULL};
+    ll_status status;
+    LLI_DO(lli_moments_init(ctx, &rd.moments, o->K, o->logits));
+    LLI_DO(lli_memory_new(ctx, &rd.row, o->K, 4 * sizeof(double)));
+    rd.output = (lli_output){.p = rd.row + o->K, .r = rd.row + 2 * o->K, .logp = rd.row + 3 * o->K};
+    LLI_DO(room(ctx, p, &rd.out, o));
     for (int64_t i = 0; i < o->N; i++) {
         LLI_DO(lli_cancel_check(ctx));
-        LLI_DO(run_row(ctx, &out, &m, row, r, o, i));
-        for (int64_t k = 0; k < o->K; k++)
-            p->probs[i * o->K + k] = lli_moments_mean(&m, k);
+        LLI_DO(run_row(ctx, &rd, p, o, i));
         lli_progress(ctx, "reading outputs", (double)(i + 1), (double)o->N);
     }
-    p->view.vote = p->vote;
-    p->view.sr_tail = p->sr_tail;
-    p->view.probs = ll_array_view(p->probs, LL_DTYPE_F64, 2, (int64_t[]){o->N, o->K});
+    tell_tolerance(ctx, o);
 done:
-    lli_moments_release(&m);
-    lli_memory_free(row);
-    lli_memory_free(r);
+    lli_moments_release(&rd.moments);
+    lli_memory_free(rd.row);
     return status;
 }
 
@@ -264,7 +298,10 @@ static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_b
     LLI_TRY(copy_classes(ctx, &p->label, bundle, path, find(bundle, prefix, "label"), n, v->classes));
     LLI_TRY(copy_classes(ctx, &p->vote, bundle, path, find(bundle, prefix, "vote"), n, v->classes));
     LLI_TRY(copy_classes(ctx, &p->truth, bundle, path, find(bundle, prefix, "truth"), n, v->classes));
-    LLI_TRY(copy_reals(ctx, &p->sr_tail, bundle, path, find(bundle, prefix, "sr_tail"), n));
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++) {
+        LLI_TRY(copy_reals(ctx, &p->extra[x], bundle, path, find(bundle, prefix, lli_extra_name(x)), n));
+        *lli_extra_in(v, x) = p->extra[x];
+    }
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         LLI_TRY(copy_reals(ctx, &p->confidence[c], bundle, path, find(bundle, prefix, ll_confidence_name((ll_confidence)c)), n));
         v->confidence[c] = p->confidence[c];
@@ -272,7 +309,6 @@ static ll_status fill_from_bundle(ll_context *ctx, ll_predictions *p, const ll_b
     v->label = p->label;
     v->vote = p->vote;
     v->truth = p->truth;
-    v->sr_tail = p->sr_tail;
     return LL_OK;
 }
 

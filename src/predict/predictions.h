@@ -4,13 +4,14 @@
 #define LLI_PREDICT_PREDICTIONS_H
 
 #include "base/bundle.h"
+#include "predict/extra.h"
 #include "predict/predictor.h"
 
 struct ll_predictions {
     ll_outcome view;
     int32_t *label, *vote, *truth;                /* [n], owned */
     double *confidence[LL_CONFIDENCE_COUNT];      /* [n], owned */
-    double *sr_tail;                              /* [n], owned */
+    double *extra[LLI_EXTRA_COUNT];               /* [n], owned */
     double *probs;                                /* [n,K], owned */
     float *mean;                                  /* [n,K], owned: probs of our own predictions */
     ll_bundle *held[2];                           /* files that views point into; owned */
@@ -31,7 +32,7 @@ ll_status lli_predictions_collect(ll_predictions **out, ll_context *ctx, const l
 /* A copy of some rows of what lli_predictions_collect made. */
 ll_status lli_predictions_pick(ll_predictions **out, ll_context *ctx, const ll_predictions *from, const int64_t *rows,
                                /* [n] */ int64_t n) LL_CHECK_RESULT;
-/* Sets or replaces the truth. */
+/* Sets or replaces the truth. Rows whose truth changes lose their log_true: it becomes NaN. */
 ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const char *name, ll_array labels) LL_CHECK_RESULT;
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/abi.h"
 #include "base/memory.h"
 #include "kernels/require.h"
+#include "predict/exact.h"
 #include "predict/predictor.h"
-#include "predict/tally.h"
 
 struct ll_predictor {
     ll_context ctx; /* a child: the predictor's sentences do not race with those of its maker */
@@ -17,6 +17,7 @@ struct ll_predictor {
     int64_t chunk; /* members added at once */
     int32_t *share; /* [S] */
     lli_tally tally;
+    lli_exact exact;
     /* of networks: */
     float *theta;  /* [floats] a member as its model computes with it */
     float *z;      /* [rows,features] what that member's representation makes of a block */
@@ -67,6 +68,7 @@ ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensembl
     const lli_model *model = ensemble->plan.model;
     choose_block(p, model->features, model->K);
     LLI_DO(lli_tally_init(ctx, &p->tally, p->rows, model->features, model->K, p->chunk));
+    LLI_DO(lli_exact_init(ctx, &p->exact, p->rows, model->K));
     if (ensemble->network) {
         LLI_DO(lli_memory_new(ctx, &p->theta, model->floats, sizeof(float)));
         LLI_DO(lli_memory_new(ctx, &p->z, p->rows * model->features, sizeof(float)));
@@ -86,6 +88,7 @@ void ll_predictor_free(ll_predictor *p) {
     if (!p)
         return;
     lli_tally_release(&p->tally);
+    lli_exact_release(&p->exact);
     lli_memory_free(p->theta);
     lli_memory_free(p->z);
     lli_memory_free(p->work);
@@ -134,8 +137,10 @@ static void keep_rows(ll_prediction *out, ll_predictor *p, int64_t at) {
     const lli_tally *t = &p->tally;
     p->kernels->finish(&p->tally);
     for (int64_t i = 0; i < t->n; i++) {
-        lli_verdict verdict = lli_tally_verdict(t, i);
+        lli_verdict verdict = lli_exact_verdict(&p->exact, t, i);
         lli_verdict_write(out, at + i, &verdict);
+        if (out->truth && out->log_true)
+            out->log_true[at + i] = lli_exact_log_true(&p->exact, t, i, out->truth[at + i]);
         for (int64_t k = 0; out->probs && k < t->K; k++)
             out->probs[(at + i) * t->K + k] = (float)lli_tally_mean(t, i, k);
     }
@@ -178,8 +183,10 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
     const lli_model *model = plan->model;
     const float *W = p->ensemble->tensor[model->head_tensor], *b = p->ensemble->tensor[model->head_tensor + 1];
     bool running = out->truth && out->running_nll;
+    const int32_t *truth = running || (out->truth && out->log_true) ? out->truth + block->at : NULL;
     float scale = plan->drop16 ? 65536.0f / (float)(65536 - plan->drop16) : 1;
     lli_tally_clear(&p->tally, block->n);
+    lli_exact_clear(&p->exact, block->n);
     if (!p->ensemble->network)
         p->kernels->panels(&p->tally, block->rows->features, block->rows->half, block->first, scale);
     for (int64_t s = 0; s < plan->S; s += p->chunk) {
@@ -197,9 +204,10 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
             .count = count,
             .mask = plan->drop16 ? &mask : NULL,
             .row = block->row,
-            .truth = running ? out->truth + block->at : NULL,
+            .truth = running ? truth : NULL,
         };
         p->kernels->predict(&p->tally, &members);
+        lli_exact_add(&p->exact, &p->tally, p->kernels, &members, truth);
         if (out->member_pmax || out->member_label)
             keep_members(out, p, block->at, s, count);
         if (running)
@@ -221,7 +229,7 @@ static ll_status check_logits(ll_predictor *p, int64_t row) {
 
 ll_status ll_predictor_run(ll_prediction *given, ll_predictor *p, const float *z, int64_t n, int64_t row) {
     ll_prediction taken = {0}, *out = &taken;
-    LLI_TRY(lli_abi_take(&p->ctx, "ll_prediction", out, sizeof *out, given, LLI_ABI_UP_TO(ll_prediction, member_label)));
+    LLI_TRY(lli_abi_take(&p->ctx, "ll_prediction", out, sizeof *out, given, LLI_ABI_UP_TO(ll_prediction, log_true)));
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     int64_t D = plan->D;
     for (int64_t i = 0; i < n * D; i++)

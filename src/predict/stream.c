@@ -6,6 +6,7 @@
 #include "base/meter.h"
 #include "base/memory.h"
 #include "base/pool.h"
+#include "predict/extra.h"
 #include "predict/predictor.h"
 
 enum { BLOCKS_PER_WORKER = 4 };
@@ -35,7 +36,8 @@ static ll_status block_init(ll_context *ctx, block *b, const stream *st) {
     int64_t n = st->rows, K = st->ensemble->plan.K, S = st->ensemble->plan.S;
     LLI_TRY(lli_memory_new(ctx, &b->out.label, n, sizeof(int32_t)));
     LLI_TRY(lli_memory_new(ctx, &b->out.vote, n, sizeof(int32_t)));
-    LLI_TRY(lli_memory_new(ctx, &b->out.sr_tail, n, sizeof(double)));
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
+        LLI_TRY(lli_memory_new(ctx, lli_extra_of(&b->out, x), n, sizeof(double)));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         LLI_TRY(lli_memory_new(ctx, &b->out.confidence[c], n, sizeof(double)));
     if (st->request->probs)
@@ -49,11 +51,13 @@ static ll_status block_init(ll_context *ctx, block *b, const stream *st) {
 }
 
 static void block_release(block *b) {
-    void *pointers[] = {b->out.label, b->out.vote, b->out.sr_tail, b->out.probs, b->tile_nll, b->tile_brier, b->tile_correct};
+    void *pointers[] = {b->out.label, b->out.vote, b->out.probs, b->tile_nll, b->tile_brier, b->tile_correct};
     for (size_t i = 0; i < LLI_COUNT(pointers); i++)
         lli_memory_free(pointers[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         lli_memory_free(b->out.confidence[c]);
+    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
+        lli_memory_free(*lli_extra_of(&b->out, x));
 }
 
 static int64_t rows_of(const stream *st, int64_t index) {
@@ -72,8 +76,9 @@ static ll_status run_block(ll_context *ctx, void *arg, int64_t task, int worker)
         out.running_nll = b->tile_nll;
         out.running_brier = b->tile_brier;
         out.running_correct = b->tile_correct;
-        out.truth = st->data->labels + first;
     }
+    if (st->data->labels)
+        out.truth = st->data->labels + first;
     ll_status status = lli_predictor_run_rows(&out, st->predictors[worker], &st->source, first, n, first + st->request->row_offset, true);
     if (status != LL_OK) {
         const char *why = ll_predictor_message(st->predictors[worker]);

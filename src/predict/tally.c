@@ -143,8 +143,9 @@ lli_verdict lli_tally_verdict(const lli_tally *t, int64_t i) {
     lli_verdict v = {.members = t->members, .label = label, .most = t->most[i], .second = t->second[i], .mixed = t->mixed[i]};
     double rest = lli_tally_rest(t, i, label);
     v.tail = label == t->first_top[i] ? -rest : 1 - rest;
+    v.margin = v.most > v.second * LLI_TALLY_TIE ? v.most - v.second : 0;
     v.information = t->information[i];
-    double shift = t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares, scale = LLI_TALLY_SCALE;
+    double shift = lli_tally_moved(t, i, label), scale = LLI_TALLY_SCALE;
     v.spread = sqrt(fmax(t->square[at] / scale / scale / t->weight - shift * shift, 0));
     v.range = range(t, at);
     votes(&v, t, i);

@@ -19,10 +19,15 @@ static double confidence(const lli_verdict *v, ll_confidence c) {
     case LL_CONFIDENCE_MAXMIN: return 0 - v->range;
     case LL_CONFIDENCE_ENTROPY: return 0 - v->mixed;
     case LL_CONFIDENCE_MI: return 0 - v->information;
-    case LL_CONFIDENCE_MARGIN: return fmax(v->most - v->second, 0);
+    case LL_CONFIDENCE_MARGIN: return v->margin;
     case LL_CONFIDENCE_COUNT: break;
     }
     return NAN;
+}
+
+/* log(1 - x) with the digits of whichever is known better, x or its tail 1 - x. */
+static double log_of_tail(double x, double tail) {
+    return x < 0.5 ? log1p(-x) : log(tail);
 }
 
 void lli_verdict_write(ll_prediction *out, int64_t at, const lli_verdict *v) {
@@ -32,6 +37,10 @@ void lli_verdict_write(ll_prediction *out, int64_t at, const lli_verdict *v) {
         out->vote[at] = (int32_t)v->vote;
     if (out->sr_tail)
         out->sr_tail[at] = v->tail;
+    if (out->sr_logtail)
+        out->sr_logtail[at] = v->saturated ? v->log_tail : log_of_tail(v->most, v->tail);
+    if (out->margin_logtail)
+        out->margin_logtail[at] = v->saturated ? v->log_margin_tail : log_of_tail(v->margin, v->tail + v->second);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         if (out->confidence[c])
             out->confidence[c][at] = confidence(v, (ll_confidence)c);

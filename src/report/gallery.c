@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "metrics/outcome.h"
 #include "report/html.h"
 
 ll_status lli_gallery_init(lli_gallery *g, ll_context *ctx, const lli_view *v, int64_t method, ll_confidence by) {
@@ -15,9 +16,10 @@ ll_status lli_gallery_init(lli_gallery *g, ll_context *ctx, const lli_view *v, i
     ll_status status;
     LLI_DO(lli_memory_new(ctx, &items, p->n, sizeof *items));
     LLI_DO(lli_memory_new(ctx, &scratch, p->n, sizeof *scratch));
-    bool tail = by == LL_CONFIDENCE_SR && p->sr_tail;
+    bool falling;
+    const double *x = lli_outcome_ranking(&falling, p, by, NULL);
     for (int64_t i = 0; i < p->n; i++)
-        items[i] = (lli_sort_item){.key = tail ? -p->sr_tail[i] : p->confidence[by][i], .tag = i};
+        items[i] = (lli_sort_item){.key = falling ? -x[i] : x[i], .tag = i};
     lli_sort_descending(items, scratch, p->n);
     for (int64_t i = 0; i < p->n && g->count[LLI_GALLERY_ERRORS] < LLI_GALLERY_POINTS; i++)
         if (p->label[items[i].tag] != p->truth[items[i].tag])

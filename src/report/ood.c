@@ -63,12 +63,14 @@ static void thin(points *p) {
     p->n = kept;
 }
 
-/* As the metric ranks: sr by its tail, where both have it. */
+/* As the metric ranks. */
 static ll_status rank(ll_context *ctx, lli_curve *curve, const lli_page_method *m, ll_confidence c) {
-    bool tail = c == LL_CONFIDENCE_SR && m->points.sr_tail && m->out_points->sr_tail;
+    bool falling;
     lli_curve_clear(curve);
-    lli_curve_add(curve, tail ? m->points.sr_tail : m->points.confidence[c], m->points.n, tail, NULL, false);
-    lli_curve_add(curve, tail ? m->out_points->sr_tail : m->out_points->confidence[c], m->out_points->n, tail, NULL, true);
+    const double *in = lli_outcome_ranking(&falling, &m->points, c, m->out_points);
+    const double *out = lli_outcome_ranking(&falling, m->out_points, c, &m->points);
+    lli_curve_add(curve, in, m->points.n, falling, NULL, false);
+    lli_curve_add(curve, out, m->out_points->n, falling, NULL, true);
     return lli_curve_close(ctx, curve);
 }
 

@@ -236,7 +236,8 @@ def evaluate_refuses():
     ("sr", np.inf, "confidence sr is infinite in row 1"), ("sr", np.nan, "confidence sr is NaN in row 1"),
     ("sr", 2.0, "confidence sr is 2 in row 1"), ("std", -np.inf, "confidence std is infinite in row 1"),
     ("sr_tail", np.inf, "sr_tail is inf in row 1"), ("probs", 7.0, "probs has 7 in row 1, class 0"),
-    ("out_sr", np.inf, "confidence sr is infinite in row 1")]])
+    ("sr_logtail", np.nan, "sr_logtail is nan in row 1"), ("margin_logtail", 1.0, "margin_logtail is 1 in row 1"),
+    ("log_true", 2.0, "log_true is 2 in row 1"), ("out_sr", np.inf, "confidence sr is infinite in row 1")]])
 def every_reader_refuses_the_same_predictions(name, value, words):
     """evaluate, threshold and report read predictions through one check."""
     samples.make()

@@ -138,6 +138,52 @@ static void test_running(void **state) {
     }
 }
 
+/* Logits hundreds and thousands apart: weights, masks, members that differ and one alone. Long double holds e^-11000. */
+static void test_beyond(void **state) {
+    (void)state;
+    static const shape far[] = {
+        {300, 12, 5, 8, 128, 0, true, 0, true},      {300, 9, 4, 7, 512, 0, false, 0, true},  {200, 6, 5, 40, 256, 32768, false, 0, true},
+        {300, 20, 6, 8, 512, 0, true, 0.0625, true}, {300, 1, 5, 8, 512, 0, false, 0, true}, {100, 3, 130, 6, 512, 0, false, 0, true},
+    };
+    for (size_t t = 0; t < LLI_COUNT(far); t++) {
+        const shape *sh = &far[t];
+        scene s;
+        scene_init(&s, sh, 0);
+        int64_t beyond = 0;
+        for (int64_t i = 0; i < sh->N; i++) {
+            int64_t label = plain_label(&s.naive, i, sh->S);
+            long double tail = plain_tail(&s.naive, i, label), second = 0;
+            if (s.out.label[i] != label) { /* the same number in f64 */
+                near((double)plain_mean(&s.naive, i, s.out.label[i], sh->S), plain_mean(&s.naive, i, label, sh->S), 1e-12, 0, "tie", i);
+                continue;
+            }
+            for (int64_t k = 0; k < sh->K; k++)
+                second = k == label ? second : fmaxl(second, plain_mean(&s.naive, i, k, sh->S));
+            beyond += tail < 1e-66L;
+            near(s.out.sr_logtail[i], logl(tail), 1e-12, 1e-6, "sr_logtail", i);
+            near(s.out.margin_logtail[i], logl(tail + second), 1e-12, 1e-6, "margin_logtail", i);
+            near(s.out.log_true[i], logl(plain_mean(&s.naive, i, s.truth[i], sh->S)), 1e-12, 1e-6, "log_true", i);
+            for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) /* numbers of f64, down to its end */
+                if (sh->S > 1 && tail < 1e-31L)
+                    near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), 1e-9,
+                         c == LL_CONFIDENCE_HQ ? 1e-15 : 1e-305, ll_confidence_name((ll_confidence)c), i);
+        }
+        if (beyond <= sh->N / 50)
+            fail_msg("%d of %d rows are beyond", (int)beyond, (int)sh->N);
+        for (int64_t m = 1; m <= sh->S; m++) {
+            long double nll = 0;
+            for (int64_t i = 0; i < sh->N; i++)
+                nll -= logl(plain_mean(&s.naive, i, s.truth[i], m));
+            near(s.out.running_nll[m - 1], nll, 3e-7, 0, "running NLL", m);
+        }
+        double nll = 0;
+        for (int64_t i = 0; i < sh->N; i++)
+            nll -= s.out.log_true[i];
+        near(s.out.running_nll[sh->S - 1], nll, 1e-13, 0, "running NLL against log_true", sh->S);
+        scene_release(&s);
+    }
+}
+
 static void test_one_member(void **state) {
     (void)state;
     const shape sh = {50, 1, 4, 5, 1, 0, false, 0, false};
@@ -181,7 +227,7 @@ static void test_ties(void **state) {
             assert_in_range(out.vote[i], 0, 2);
             tied += out.label[i] > 0;
             if (out.label[i] > 0)
-                CHECK_NEAR(out.confidence[LL_CONFIDENCE_MARGIN][i], 0, 1e-15);
+                assert_true(out.confidence[LL_CONFIDENCE_MARGIN][i] == 0);
             assert_true(out.confidence[LL_CONFIDENCE_MARGIN][i] >= 0);
         }
         assert_true(tied > N / 8);
@@ -457,7 +503,7 @@ int main(void) {
         cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),     cmocka_unit_test(test_one_member),
         cmocka_unit_test(test_ties),             cmocka_unit_test(test_tied_votes),  cmocka_unit_test(test_equal_votes),
         cmocka_unit_test(test_saturated),        cmocka_unit_test(test_close),       cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_saturated_logits),
+        cmocka_unit_test(test_saturated_logits), cmocka_unit_test(test_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

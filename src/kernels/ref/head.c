@@ -143,6 +143,7 @@ const lli_kernels lli_kernels_ref = {
     .below = below,
     .normals = normals,
     .panels = lli_ref_panels,
+    .member_logits = lli_ref_member_logits,
     .predict = lli_ref_predict,
     .finish = lli_ref_finish,
     .adam = lli_ref_adam,

@@ -114,13 +114,20 @@ static void score(lli_tally *t, int64_t at, int64_t i, int32_t truth) {
     double sum = 0, p = lli_tally_mean(t, i, truth);
     for (int64_t k = 0; k < t->K; k++)
         sum += lli_tally_mean(t, i, k) * lli_tally_mean(t, i, k);
-    t->nll[at] = -log(p);
+    t->nll[at] = truth == t->first_top[i] ? -log1p(lli_tally_rest(t, i, truth)) : -log(p);
     t->brier[at] = 1 - 2 * p + sum;
     t->correct[at] = label_of(t, i) == truth;
 }
 
+void lli_ref_member_logits(lli_tally *t, const lli_members *m) {
+    for (int64_t member = 0; member < m->count; member++)
+        for (int64_t i = 0; i < t->n; i++)
+            logits(t, m, member, i, t->odds + member * lli_tally_padded(t->n) * t->K);
+}
+
 void lli_ref_predict(lli_tally *t, const lli_members *m) {
     int64_t rows = lli_tally_padded(t->n);
+    lli_ref_member_logits(t, m);
     for (int64_t member = 0; member < m->count; member++) {
         float *odds = t->odds + member * rows * t->K;
         double *inverse = t->inverse + member * rows;
@@ -129,7 +136,6 @@ void lli_ref_predict(lli_tally *t, const lli_members *m) {
         t->shares += m->share[member];
         for (int64_t i = 0; i < t->n; i++) {
             double divergence;
-            logits(t, m, member, i, odds);
             top[i] = top_of(t, odds, i);
             inverse[i] = 1 / (1 + softmax(odds, &divergence, t, top[i], i));
             t->divergence[i] += m->weight[member] * divergence;
@@ -152,11 +158,8 @@ void lli_ref_finish(lli_tally *t) {
         int64_t label = label_of(t, i), first_top = t->first_top[i];
         double rest = lli_tally_rest(t, i, first_top), h = rest > -1 ? -(1 + rest) * log1p(rest) : 0, second = 0, moved_from_first = 0;
         for (int64_t k = 0; k < t->K; k++) {
-            int64_t at = lli_tally_place(i, k, t->K);
-            double p = lli_tally_mean(t, i, k),
-                   first = k == first_top ? t->first_inverse[i] : (double)t->first[at] * t->first_inverse[i] / LLI_TALLY_SCALE;
-            double moved = t->shift[at] / LLI_TALLY_SCALE / t->weight + (double)t->votes[at] / (double)t->shares;
-            moved_from_first += p * log1p(moved / first) - moved; /* KL(p_hat || p_first) */
+            double p = lli_tally_mean(t, i, k), moved = lli_tally_moved(t, i, k);
+            moved_from_first += p * log1p(moved / lli_tally_first(t, i, k)) - moved; /* KL(p_hat || p_first) */
             if (k != first_top && p > 0)
                 h -= p * log(p);
             if (k != label)

@@ -9,6 +9,7 @@ bool lli_ref_dropped(const lli_mask *m, int64_t row, int64_t unit, int64_t D);
 void lli_ref_gemm_pack(float *packed, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end);
 void lli_ref_gemm(const lli_gemm *product, float *work);
 void lli_ref_panels(lli_tally *t, const void *features, bool half, int64_t first, float scale);
+void lli_ref_member_logits(lli_tally *t, const lli_members *m);
 void lli_ref_predict(lli_tally *t, const lli_members *m);
 void lli_ref_finish(lli_tally *t);
 void lli_ref_adam(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);

@@ -26,6 +26,7 @@ void LEVEL(gemm)(const lli_gemm *product, float *work);
 void LEVEL(below)(uint64_t *out, lli_stream stream, int64_t first, int64_t count, uint64_t n, uint64_t grow);
 void LEVEL(normals)(float *out, lli_stream stream, int64_t first, int64_t count);
 void LEVEL(panels)(lli_tally *t, const void *features, bool half, int64_t first, float scale);
+void LEVEL(member_logits)(lli_tally *t, const lli_members *m);
 void LEVEL(predict)(lli_tally *t, const lli_members *m);
 void LEVEL(finish)(lli_tally *t);
 void LEVEL(adam)(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);

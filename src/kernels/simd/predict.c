@@ -191,7 +191,7 @@ static int64_t chunk_ahead(const work *w, int64_t t0, int64_t t1, int64_t total,
     return t0 == 0 && t1 == total ? 0 : (next - first) * D + (t1 < total ? 0 : stretch);
 }
 
-void LEVEL(predict)(lli_tally *t, const lli_members *m) {
+void LEVEL(member_logits)(lli_tally *t, const lli_members *m) {
     work w = {.t = t, .m = m, .groups = lli_tally_groups(t->n), .tiles = tiles_of(t->K, TILE_CLASSES)};
     const int64_t total = w.tiles.count * (m->mask ? 1 : m->count), stretch = LLI_MIN(t->D, m->mask ? LLI_TALLY_PANEL : STRETCH);
     const int64_t bytes = TILE_CLASSES * stretch * (int64_t)sizeof(float);
@@ -212,5 +212,9 @@ void LEVEL(predict)(lli_tally *t, const lli_members *m) {
                         panel_times_tiles(&w, t->panels + lli_tally_panel(t, w.j0, g), g, 0, t0, t1);
             }
         }
+}
+
+void LEVEL(predict)(lli_tally *t, const lli_members *m) {
+    LEVEL(member_logits)(t, m);
     LEVEL(tally)(t, m);
 }

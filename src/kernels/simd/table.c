@@ -25,6 +25,7 @@ const lli_kernels LEVEL(kernels) = {
     .below = LEVEL(below),
     .normals = LEVEL(normals),
     .panels = LEVEL(panels),
+    .member_logits = LEVEL(member_logits),
     .predict = LEVEL(predict),
     .finish = LEVEL(finish),
     .adam = LEVEL(adam),
