@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/number.h"
 #include "formats/readers.h"
 
@@ -22,6 +23,7 @@ typedef struct field {
     const char *text;
     size_t size;
     bool last; /* of its line */
+    bool torn; /* a quotation mark is not closed, or something stands behind the closing one */
 } field;
 
 typedef struct table {
@@ -58,21 +60,22 @@ static bool next_line(reader *r) {
 static void next_field(field *out, reader *r) {
     while (r->p < r->end && is_blank(*r->p))
         r->p++;
-    const char *start = r->p, *stop;
+    const char *start = r->p, *stop = NULL;
+    bool torn = false;
     if (r->p < r->end && *r->p == '"') {
         start = ++r->p;
         while (r->p < r->end && (*r->p != '"' || (r->p + 1 < r->end && r->p[1] == '"')) && *r->p != '\n')
             r->p += *r->p == '"' ? 2 : 1;
         stop = r->p;
-    } else {
-        stop = NULL;
+        torn = r->p == r->end || *r->p != '"';
+        r->p += !torn;
     }
-    while (r->p < r->end && *r->p != ',' && *r->p != '\n')
-        r->p++;
+    for (; r->p < r->end && *r->p != ',' && *r->p != '\n'; r->p++)
+        torn |= stop && !is_blank(*r->p);
     if (!stop)
         for (stop = r->p; stop > start && is_blank(stop[-1]);)
             stop--;
-    *out = (field){start, (size_t)(stop - start), r->p == r->end || *r->p == '\n'};
+    *out = (field){start, (size_t)(stop - start), r->p == r->end || *r->p == '\n', torn};
     r->p += r->p < r->end;
 }
 
@@ -85,6 +88,14 @@ static const char *show(char out[32], const field *f) {
     return out;
 }
 
+static ll_status refuse(ll_context *ctx, const reader *r, int64_t column, const field *f, const char *why) {
+    char text[32];
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: line %" PRId64 ", column %" PRId64 ": \"%s\" %s", r->file, r->line, column, show(text, f),
+                    why);
+}
+
+static const char torn_quotes[] = "has a quotation mark that is not closed, or something behind the closing one";
+
 /* Counts the columns of the first line and tells whether it is a header: a field of it is text. An empty one is no text: a value is
  * missing. */
 static ll_status read_first(table *t, reader *r, ll_context *ctx) {
@@ -96,8 +107,10 @@ static ll_status read_first(table *t, reader *r, ll_context *ctx) {
     do {
         lli_number x;
         next_field(&f, r);
-        header |= f.size > 0 && !lli_number_parse(&x, f.text, f.size);
         t->columns++;
+        if (f.torn)
+            return refuse(ctx, r, t->columns, &f, torn_quotes);
+        header |= f.size > 0 && !lli_number_parse(&x, f.text, f.size);
     } while (!f.last);
     if (!header) {
         *r = again;
@@ -122,13 +135,15 @@ static ll_status read_first(table *t, reader *r, ll_context *ctx) {
 static ll_status measure_line(table *t, reader *r, ll_context *ctx) {
     int64_t c = 0;
     for (field f = {0}; !f.last; c++) {
-        char text[32];
         lli_number x;
         LLI_TRY(lli_cancel_check(ctx));
         next_field(&f, r);
+        if (f.torn)
+            return refuse(ctx, r, c + 1, &f, torn_quotes);
         if (!lli_number_parse(&x, f.text, f.size))
-            return lli_fail(ctx, LL_ERR_FORMAT, "%s: line %" PRId64 ", column %" PRId64 ": \"%s\" is not a number", r->file, r->line, c + 1,
-                            show(text, &f));
+            return refuse(ctx, r, c + 1, &f, "is not a number");
+        if (x.beyond)
+            return refuse(ctx, r, c + 1, &f, "is too large for f64; write inf if an infinite value is meant");
         if (c < t->columns) {
             t->whole &= x.is_integer;
             t->integer[c] &= x.is_integer && x.integer <= EXACT && x.integer >= -EXACT;
@@ -160,21 +175,25 @@ static ll_status measure(table *t, reader *r, ll_context *ctx) {
     return LL_OK;
 }
 
-/* Second pass: `data` [rows,columns]. */
-static ll_status fill(void *data, const table *t, reader *r, ll_context *ctx) {
+/* Second pass: `data` [rows,columns], without the column `skip` if that is not -1. */
+static ll_status fill(void *data, const table *t, reader *r, ll_context *ctx, int64_t skip) {
     int64_t i = 0;
     r->p = t->start;
-    while (next_line(r))
-        for (field f = {0}; !f.last; i++) {
+    while (next_line(r)) {
+        field f = {0};
+        for (int64_t c = 0; !f.last; c++) {
             lli_number x = {0};
             LLI_TRY(lli_cancel_check(ctx));
             next_field(&f, r);
+            if (c == skip)
+                continue;
             lli_number_parse(&x, f.text, f.size);
             if (t->whole)
-                ((int64_t *)data)[i] = x.integer;
+                ((int64_t *)data)[i++] = x.integer;
             else
-                ((double *)data)[i] = x.real;
+                ((double *)data)[i++] = x.real;
         }
+    }
     return LL_OK;
 }
 
@@ -239,7 +258,33 @@ static ll_status add_named(ll_context *ctx, ll_bundle *bundle, const table *t, c
     return LL_OK;
 }
 
-ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
+/* The names but that of column `skip`, as the entry "columns". */
+static ll_status tell_columns(ll_context *ctx, ll_bundle *bundle, const table *t, int64_t skip) {
+    enum { SHOWN = 8 };
+    lli_text text;
+    char *list;
+    lli_text_init(&text, ctx);
+    for (int64_t c = 0, shown = 0; c < t->columns && shown <= SHOWN; c++) {
+        if (c == skip)
+            continue;
+        lli_text_add(&text, "%s%s", shown ? ", " : "", shown < SHOWN ? t->names[c] : "...");
+        shown++;
+    }
+    LLI_TRY(lli_text_take(&text, &list));
+    ll_status status = lli_bundle_add_meta(ctx, bundle, "columns", list);
+    lli_memory_free(list);
+    return status;
+}
+
+static int64_t find_column(const table *t, const char *name) {
+    for (int64_t c = 0; t->names && name && c < t->columns; c++)
+        if (strcmp(t->names[c], name) == 0)
+            return c;
+    return -1;
+}
+
+ll_status lli_csv_without(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name,
+                          const char *column) {
     reader r = {.p = (const char *)bytes, .end = (const char *)bytes + size, .file = name};
     table t = {0};
     void *data = NULL;
@@ -247,14 +292,18 @@ ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char 
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
         r.p += 3;
     LLI_DO(measure(&t, &r, ctx));
-    LLI_DO(lli_memory_new(ctx, &data, t.rows * t.columns, 8));
-    LLI_DO(fill(data, &t, &r, ctx));
-    ll_array array = ll_array_view(data, t.whole ? LL_DTYPE_I64 : LL_DTYPE_F64, t.columns == 1 ? 1 : 2, (int64_t[]){t.rows, t.columns});
+    int64_t skip = find_column(&t, column), columns = t.columns - (skip >= 0);
+    LLI_DO(lli_memory_new(ctx, &data, t.rows * columns, 8));
+    LLI_DO(fill(data, &t, &r, ctx, skip));
+    ll_array array = ll_array_view(data, t.whole ? LL_DTYPE_I64 : LL_DTYPE_F64, t.columns == 1 ? 1 : 2, (int64_t[]){t.rows, columns});
     const void *cells = data;
     status = lli_bundle_add(ctx, bundle, "array", array, data);
     data = NULL;
-    if (status == LL_OK && t.names)
-        status = add_named(ctx, bundle, &t, cells);
+    LLI_DO(status);
+    if (skip >= 0)
+        LLI_DO(tell_columns(ctx, bundle, &t, skip));
+    else if (t.names)
+        LLI_DO(add_named(ctx, bundle, &t, cells));
 done:
     for (int64_t c = 0; t.names && c < t.columns; c++)
         lli_memory_free(t.names[c]);
@@ -262,4 +311,8 @@ done:
     lli_memory_free(t.integer);
     lli_memory_free(data);
     return status;
+}
+
+ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
+    return lli_csv_without(ctx, bundle, bytes, size, name, NULL);
 }

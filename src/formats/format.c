@@ -214,8 +214,9 @@ static void keep_one(ll_bundle *bundle, int64_t only) {
     bundle->count = 1;
 }
 
-/* All arrays of the file, or with `one` the one that name and names mean. */
-static ll_status read_bundle(ll_bundle **out, ll_context *ctx, const char *path, bool one, const char *name, const char *const *names) {
+/* All arrays of the file, or with `one` the one that name and names mean; of a table all but the column `without`, if that is not NULL. */
+static ll_status read_bundle(ll_bundle **out, ll_context *ctx, const char *path, bool one, const char *name, const char *const *names,
+                             const char *without) {
     lli_file file = {0};
     lli_budget budget = NULL;
     ll_bundle *bundle = NULL;
@@ -227,7 +228,10 @@ static ll_status read_bundle(ll_bundle **out, ll_context *ctx, const char *path,
     LLI_DO(lli_budget_begin(&budget, ctx, path, file.size));
     LLI_DO(detect(&f, ctx, &file, path));
     LLI_DO(lli_bundle_new(&bundle, ctx, f->name));
-    LLI_DO((one && f->list ? f->list : f->parse)(ctx, bundle, file.bytes, file.size, path));
+    if (without && f->parse == lli_csv_parse)
+        LLI_DO(lli_csv_without(ctx, bundle, file.bytes, file.size, path, without));
+    else
+        LLI_DO((one && f->list ? f->list : f->parse)(ctx, bundle, file.bytes, file.size, path));
     LLI_DO(check_names(ctx, bundle, path));
     if (one) {
         LLI_DO(pick(&only, ctx, bundle, path, name, names));
@@ -246,7 +250,7 @@ done:
 }
 
 ll_status ll_bundle_read(ll_bundle **out, ll_context *ctx, const char *path) {
-    return read_bundle(out, ctx, path, false, NULL, NULL);
+    return read_bundle(out, ctx, path, false, NULL, NULL, NULL);
 }
 
 /* Length of FILE in FILE or FILE:NAME. */
@@ -276,12 +280,17 @@ ll_status lli_format_split(char **file, const char **name, ll_context *ctx, cons
 }
 
 ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names) {
+    return lli_format_read(out, array, ctx, where, names, NULL);
+}
+
+ll_status lli_format_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names,
+                          const char *without) {
     char *file;
     const char *name;
     *out = NULL;
     ll_status status = lli_format_split(&file, &name, ctx, where);
     if (status == LL_OK)
-        status = read_bundle(out, ctx, file, true, name, names);
+        status = read_bundle(out, ctx, file, true, name, names, name ? NULL : without);
     if (status == LL_OK)
         *array = ll_bundle_array(*out, 0);
     lli_memory_free(file);

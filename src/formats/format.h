@@ -9,6 +9,11 @@
  * otherwise the last ':' whose left side exists is the border. Nothing need exist: then the whole is FILE. */
 ll_status lli_format_split(char **file, const char **name, ll_context *ctx, const char *where) LL_CHECK_RESULT;
 
+/* ll_array_read; of a whole table (.csv) without one column, if that is not NULL. The entry "columns" of the metadata then names what is
+ * left. */
+ll_status lli_format_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names,
+                          const char *without) LL_CHECK_RESULT;
+
 /* Arrays into a file; the format is the extension's: .npy .npz .safetensors .csv .idx .bin (a device or pipe without one of them gets
  * .npz). `specs`: names, types and shapes; data are not looked at. Copies what it needs. Row r of an array is the r-th slice along its
  * first axis; an array of rank 0 has one row. One thread at a time. Metadata go to .npz and .safetensors; the others cannot hold any. */

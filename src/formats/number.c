@@ -106,6 +106,7 @@ bool lli_number_parse(lli_number *out, const char *text, size_t size) {
         out->real = negative ? -out->real : out->real;
     else
         out->real = parse_slow(text, size);
+    out->beyond = isinf(out->real);
     out->is_integer = whole && exact && digits <= (uint64_t)INT64_MAX;
     if (out->is_integer)
         out->integer = negative ? -(int64_t)digits : (int64_t)digits;

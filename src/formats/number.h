@@ -9,6 +9,7 @@ typedef struct lli_number {
     double real;     /* nearest */
     int64_t integer; /* where is_integer: written without point and exponent, and within i64 */
     bool is_integer;
+    bool beyond; /* written in digits, and too large for f64: real is infinite */
 } lli_number;
 
 /* The whole text must be a number: [+-]digits[.digits][e[+-]digits], nan or inf. */

@@ -13,6 +13,10 @@ ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsign
 ll_status lli_idx_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 ll_status lli_idx_gz_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 ll_status lli_csv_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
+/* The same without one column: then "array" is all there is, and the entry "columns" of the metadata names what is left. Without such a
+ * column, or with NULL, it is as above. */
+ll_status lli_csv_without(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name,
+                          const char *column) LL_CHECK_RESULT;
 ll_status lli_cifar_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;
 /* In a build without libpng it refuses every file. */
 ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) LL_CHECK_RESULT;

@@ -2,16 +2,15 @@
 /* Data sets from files. */
 #include "data/dataset.h"
 #include "formats/file.h"
+#include "pipeline/pair.h"
 
 ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels, int64_t classes) {
     *out = NULL;
-    static const char *const feature_names[] = {"features", "x", NULL}, *const label_names[] = {"labels", "y", NULL};
+    static const char *const names[] = {"features", "x", NULL};
     ll_bundle *held[2] = {NULL, NULL};
     ll_array x, y;
     ll_status status;
-    LLI_DO(ll_array_read(&held[0], &x, ctx, features, feature_names));
-    if (labels)
-        LLI_DO(ll_array_read(&held[1], &y, ctx, labels, label_names));
+    LLI_DO(lli_pair_read(held, &x, &y, ctx, "features", features, names, labels));
     LLI_DO(lli_dataset_make(out, ctx, x, labels ? &y : NULL, classes, features, labels));
     (*out)->rows.ahead = (*out)->converted ? NULL : lli_file_ahead;
     (*out)->held[0] = held[0];

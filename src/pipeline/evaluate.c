@@ -3,6 +3,7 @@
 #include "base/abi.h"
 #include "metrics/evaluate.h"
 #include "metrics/outcome.h"
+#include "pipeline/pair.h"
 #include "predict/predictions.h"
 
 static const char *const label_names[] = {"labels", "truth", "y", NULL};
@@ -64,9 +65,7 @@ ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char 
     ll_bundle *held[2] = {NULL, NULL};
     ll_array x, y;
     ll_status status;
-    LLI_DO(ll_array_read(&held[0], &x, ctx, outputs, output_names));
-    if (labels)
-        LLI_DO(ll_array_read(&held[1], &y, ctx, labels, label_names));
+    LLI_DO(lli_pair_read(held, &x, &y, ctx, "outputs", outputs, output_names, labels));
     LLI_DO(lli_predictions_new(out, ctx, outputs, x, logits, labels, labels ? &y : NULL));
 done:
     ll_bundle_free(held[0]);

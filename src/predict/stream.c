@@ -163,8 +163,8 @@ ll_status lli_predict_check_rows(ll_context *ctx, const ll_ensemble *ensemble, c
                         "x%" PRId64,
                         rows->height, rows->width, rows->channels, in->height, in->width, in->channels);
     if (rows->D != plan->D)
-        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64, rows->D,
-                        plan->D);
+        return lli_fail(ctx, LL_ERR_DATA, "the features have %" PRId64 " columns but the ensemble was fitted on %" PRId64 "%s", rows->D,
+                        plan->D, rows->D == plan->D + 1 ? "; if one of them holds the labels, say so: --labels FILE:NAME" : "");
     return LL_OK;
 }
 

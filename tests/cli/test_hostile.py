@@ -319,4 +319,5 @@ def a_fit_within_the_limit():
     check(tensors.read("small.safetensors") == tensors.read(more), "the limit changed the result")
 
 
-main()
+if __name__ == "__main__":
+    main()

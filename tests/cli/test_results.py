@@ -4,10 +4,12 @@ import csv
 import io
 import json
 import math
+import os
 
 import numpy as np
 
 import samples
+import tensors
 from tap import case, cases_of, check, data_folder, main, run
 
 CONFIDENCES = ["sr", "std", "hq", "maxmin", "entropy", "mi", "margin"]
@@ -320,6 +322,47 @@ def members_of_a_chain_are_close(count):
         check(abs(found[name] / expected - 1) < 1e-4, f"AURC({name}) is {found[name]}, expected {expected}")
     error = np.abs(p["mi"] / plain["mi"] - 1)
     check(np.median(error) < 1e-4 and error.max() < 1e-2, f"mi is off by {np.median(error)}, at most {error.max()}")
+
+
+def one_table(path, z, y):
+    """Features, the labels among them, in one table."""
+    rows = np.column_stack([z[:, :2], y, z[:, 2:]])
+    formats = ["%.9g", "%.9g", "%d"] + ["%.9g"] * (z.shape[1] - 2)
+    names = ["a", "b", "label"] + [f"z{i}" for i in range(z.shape[1] - 2)]
+    np.savetxt(path, rows, formats, ",", header=",".join(names), comments="")
+
+
+@case
+def the_column_of_the_labels_is_no_feature():
+    data = samples.make()
+    one_table("t.csv", data["features"], data["labels"])
+    one_table("test.csv", data["test_features"], data["test_labels"])
+    os.link("t.csv", "other.csv")  # one file under two names
+    options = ("--method", "sgd", "--samples", "3")
+    run(*samples.FIT, *options, "-o", "apart.safetensors")
+    note = "note: the features are the columns a, b, z0, z1, z2, z3 of t.csv; label holds the labels"
+    for labels in "t.csv:label", "other.csv:label":
+        _, err = run("fit", "--features", "t.csv", "--labels", labels, *options, "-o", "table.safetensors")
+        check(note in err, err)
+        apart, table = tensors.tensors("apart.safetensors")[0], tensors.tensors("table.safetensors")[0]
+        check(all(np.array_equal(apart[k], table[k]) for k in "Wb"), "the members differ from those of the features alone")
+    run("predict", "apart.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "-o", "apart.npz")
+    run("predict", "table.safetensors", "--features", "test.csv", "--labels", "test.csv:label", "-o", "table.npz")
+    check(np.array_equal(np.load("apart.npz")["probs"], np.load("table.npz")["probs"]), "predictions")
+    _, err = run("predict", "table.safetensors", "--features", "test.csv", "-o", "p.npz", code=5)
+    check("the features have 7 columns but the ensemble was fitted on 6; if one of them holds the labels, say so: --labels FILE:NAME" in err, err)
+    _, err = run("compare", "--features", "t.csv", "--labels", "t.csv:label", "--test-features", "test.csv", "--test-labels", "test.csv:label",
+                 "--samples", "2")
+    check(err.count("label holds the labels") == 2, err)
+
+
+@case
+def the_column_of_the_labels_is_no_output():
+    data = samples.make()
+    one_table("p.csv", data["probs"], data["test_labels"])
+    out, err = run("evaluate", "--probs", "p.csv", "--labels", "p.csv:label", "--json")
+    check("the outputs are the columns a, b, z0 of p.csv; label holds the labels" in err, err)
+    near(strict(out)["accuracy"], np.mean(data["probs"].argmax(1) == data["test_labels"]))
 
 
 if __name__ == "__main__":

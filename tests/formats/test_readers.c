@@ -3,6 +3,7 @@
  * writes is roundtrip.py's matter. */
 #include "samples.h"
 
+#include <math.h>
 #include <zlib.h>
 
 #include "base/array.h"
@@ -259,6 +260,13 @@ static void test_csv_text(void **state) {
         {"1\n0x10\n", "\"0x10\" is not a number"},
         {"1\n1e\n", "\"1e\" is not a number"},
         {"1\n1 2\n", "\"1 2\" is not a number"},
+        {"1,2\n3,1e400\n", "line 2, column 2: \"1e400\" is too large for f64"},
+        {"1,2\n-1e309,4\n", "line 2, column 1: \"-1e309\" is too large for f64"},
+        {"1e400\n2\n", "line 1, column 1: \"1e400\" is too large for f64"},
+        {"1,2\n3,\"4\n", "line 2, column 2: \"4\" has a quotation mark that is not closed"},
+        {"1,2\n3,\"4", "line 2, column 2: \"4\" has a quotation mark that is not closed"},
+        {"a,\"b\n1,2\n", "line 1, column 2: \"b\" has a quotation mark that is not closed"},
+        {"1,2\n\"3\"4,5\n", "line 2, column 1: \"3\" has a quotation mark that is not closed, or something behind the closing one"},
         {"a,b\n", "holds the names of 2 columns but no row"},
         {"\n\n", "holds no numbers"},
         {"# only\n", "holds no numbers"},
@@ -326,6 +334,49 @@ static void test_duplicate_names(void **state) {
     sample_write(path, "a,a\n1,2\n", 8);
     CHECK_FAILS(ctx, LL_ERR_FORMAT, "two arrays have the name \"a\"", ll_bundle_read(&bundle, ctx, path));
     unlink(path);
+    ll_context_free(ctx);
+}
+
+static void test_csv_in_quotes(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    ll_bundle *bundle;
+    const char text[] = "\"a \"\"b\"\"\", \"c\" \r\n\"1\" ,\"2.5\"\r\ninf,-nan\r\n";
+    CHECK_OK(ctx, lli_bundle_new(&bundle, ctx, "csv"));
+    CHECK_OK(ctx, lli_csv_parse(ctx, bundle, (const unsigned char *)text, sizeof text - 1, "t"));
+    ll_array all = ll_bundle_array(bundle, 0);
+    assert_true(all.shape[0] == 2 && all.shape[1] == 2);
+    const double *x = all.data;
+    assert_true(x[0] == 1 && x[1] == 2.5 && isinf(x[2]) && isnan(x[3]));
+    assert_true(ll_bundle_find(bundle, "a \"b\"") >= 0 && ll_bundle_find(bundle, "c") >= 0);
+    ll_bundle_free(bundle);
+    ll_context_free(ctx);
+}
+
+static void test_csv_without_a_column(void **state) {
+    (void)state;
+    static const struct {
+        const char *column, *columns; /* left; NULL: the whole file */
+        int64_t count;
+        double expected[6];
+    } cases[] = {
+        {"b", "a, c", 2, {1, 3, 4, 6}}, {"a", "b, c", 2, {2, 3, 5, 6}}, {"d", NULL, 3, {1, 2, 3, 4, 5, 6}},
+        {NULL, NULL, 3, {1, 2, 3, 4, 5, 6}},
+    };
+    const char text[] = "a,b,c\n1.0,2,3\n4,5,6\n";
+    ll_context *ctx = check_context(1);
+    for (size_t i = 0; i < LLI_COUNT(cases); i++) {
+        ll_bundle *bundle;
+        CHECK_OK(ctx, lli_bundle_new(&bundle, ctx, "csv"));
+        CHECK_OK(ctx, lli_csv_without(ctx, bundle, (const unsigned char *)text, sizeof text - 1, "t", cases[i].column));
+        ll_array all = ll_bundle_array(bundle, 0);
+        assert_true(all.rank == 2 && all.shape[0] == 2 && all.shape[1] == cases[i].count);
+        assert_memory_equal(all.data, cases[i].expected, (size_t)(2 * cases[i].count) * sizeof(double));
+        const char *columns = lli_bundle_meta(bundle, "columns");
+        assert_true(columns ? cases[i].columns && strcmp(columns, cases[i].columns) == 0 : !cases[i].columns);
+        assert_int_equal(ll_bundle_count(bundle), cases[i].columns ? 1 : 4);
+        ll_bundle_free(bundle);
+    }
     ll_context_free(ctx);
 }
 
@@ -507,6 +558,8 @@ int main(void) {
         cmocka_unit_test(test_npz_directory),
         cmocka_unit_test(test_duplicate_names),
         cmocka_unit_test(test_numbers_of_csv),
+        cmocka_unit_test(test_csv_in_quotes),
+        cmocka_unit_test(test_csv_without_a_column),
     };
     return cmocka_run_group_tests(tests, NULL, leave);
 }
