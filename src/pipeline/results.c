@@ -147,6 +147,8 @@ static int by_name(const void *a, const void *b) {
 /* Of each name the first trial, all in their order. */
 static ll_status settle(ll_context *ctx, ll_results *r) {
     ll_trial **named;
+    if (r->count == 0)
+        return LL_OK;
     LLI_TRY(lli_memory_new(ctx, &named, r->count, sizeof *named));
     for (int64_t i = 0; i < r->count; i++)
         named[i] = &r->trials[i];

@@ -187,6 +187,7 @@ lost = {**{k: v for k, v in trial.items() if k not in ("val", "test", "all")}, "
 lines = [json.dumps(t, separators=(",", ":")).encode() + b"\n" for t in (trial, point, lost)]
 put("trials/three.jsonl", b"".join(lines))
 put("trials/lost.jsonl", lines[2])
+put("trials/none.jsonl", b"{}\n")
 identity = json.dumps({"seed": "0", "method": "sgd"}).encode()
 choice = json.dumps({"protocol": "honest", "by": "aurc", "best": {"sgd": "sgd-lr0.1-B128-S2"}}).encode()
 kept = safetensors({"label": ("I32", [1], bytes(4))}, {"trial": "sgd-lr0.1-B128-S2"})
