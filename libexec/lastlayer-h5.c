@@ -364,7 +364,7 @@ static hid_t open_bytes(void *bytes, size_t size) {
 /* Locks the process in. The room for the arrays, `limit` bytes, is kept back until they are read: what comes before needs little. */
 static void *lock_in(size_t size, uint64_t limit) {
     const uint64_t work = ((uint64_t)32 << 20) + 4 * (uint64_t)size;
-    uint64_t microseconds = 250000 + limit / 64; /* inflating is faster than 64 bytes a microsecond even where all is slow */
+    uint64_t microseconds = 100000 + limit / 64; /* inflating is faster than 64 bytes a microsecond even where all is slow */
     void *room = mmap(NULL, limit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     const char *refused = room == MAP_FAILED ? "memory" : cage_close(work, microseconds);
     if (refused)

@@ -66,6 +66,41 @@ static void test_limit(void **state) {
     ll_context_free(ctx);
 }
 
+/* More than fits between the two: who writes on gets SIGPIPE, unless it says otherwise. */
+static void test_program_that_does_not_read(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    enum { MUCH = 4 << 20 };
+    unsigned char *message = make_message(ctx, MUCH, 0);
+    lli_helper_answer answer;
+    signal(SIGPIPE, SIG_DFL);
+    CHECK_OK(ctx, lli_helper_ask(&answer, ctx, &(lli_helper){"/bin/false", "-", LENGTH, 60}, message, MUCH, "bytes"));
+    assert_int_equal(answer.end, LLI_HELPER_ENDED);
+    assert_int_equal(answer.code, 1);
+    assert_int_equal(answer.size, 0);
+    lli_helper_release(&answer);
+    lli_memory_free(message);
+    ll_context_free(ctx);
+}
+
+/* In a process that has closed its standard streams, so that ours get their numbers. */
+static void test_no_standard_streams(void **state) {
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        for (int fd = 0; fd < 3; fd++)
+            close(fd);
+        ll_context *ctx = check_context(1);
+        unsigned char *message = make_message(ctx, 5000, 3);
+        lli_helper_answer answer;
+        ll_status status = lli_helper_ask(&answer, ctx, &cat, message, 5008, "bytes");
+        _exit(status == LL_OK && answer.size == 5000 && memcmp(answer.bytes, message + 8, 5000) == 0 ? 0 : 1);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+}
+
 static void test_patience(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
@@ -140,8 +175,9 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_limit),  cmocka_unit_test(test_patience),
-        cmocka_unit_test(test_cancel), cmocka_unit_test(test_memory), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_limit),  cmocka_unit_test(test_program_that_does_not_read),
+        cmocka_unit_test(test_cancel), cmocka_unit_test(test_memory), cmocka_unit_test(test_no_standard_streams),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
