@@ -109,8 +109,8 @@ def groups_in_a_cycle():
 
 @case
 def links_that_lead_nowhere():
-    import h5py
     with h5("links.h5") as f:
+        import h5py
         f["x"] = np.ones(3)
         f["one"], f["two"] = h5py.SoftLink("/two"), h5py.SoftLink("/one")
         f["model_weights"] = h5py.SoftLink("/model_weights")
@@ -130,8 +130,8 @@ def many_links_to_one_array():
 
 def many_texts(path, name, count=3900):
     """An attribute of `count` texts which are all the same megabyte of the file."""
-    import h5py
     with h5(path) as f:
+        import h5py
         f["x"] = np.ones(3)
         f.attrs.create(name, ["a" * 1_000_000] + ["b"] * (count - 1), dtype=h5py.string_dtype())
     data = bytearray(pathlib.Path(path).read_bytes())

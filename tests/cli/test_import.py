@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import os
 import pathlib
 import struct
 import zipfile
@@ -306,7 +307,7 @@ def refused_files():
     np.save("x.npy", np.zeros((3, 4)))
     fails(5, "import", "x.npy", "-o", "net.safetensors", words="holds no dense layer")
     open("bad.h5", "wb").write(b"\x89HDF\r\n\x1a\n" + bytes(500))
-    fails(4, "import", "bad.h5", "-o", "net.safetensors", words="bad.h5: ")
+    fails(4 if os.environ.get("LASTLAYER_H5") else 3, "import", "bad.h5", "-o", "net.safetensors", words="bad.h5: ")
     write_safetensors("model.safetensors", pytorch_tensors(mlp(784, 5, 4)))
     fails(2, "import", "model.safetensors", "-o", "net.npz", words=".safetensors")
     images(28, 28)

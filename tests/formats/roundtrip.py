@@ -247,10 +247,13 @@ def test_csv_both_ways():
 
 def test_csv_numbers_are_nearest():
     texts = [f"{m}e{e}" for m, e in zip(random.integers(1, 10**18, 3000), random.integers(-330, 300, 3000))]
-    texts += ["0.1", "1e23", "9007199254740993.0", "2.2250738585072011e-308", "17976931348623157e292", "1e400", "1e-400", "+.5", "5.", "123456789" * 30]
+    texts += ["0.1", "1e23", "9007199254740993.0", "2.2250738585072011e-308", "17976931348623157e292", "1e-400", "+.5", "5.", "123456789" * 30]
+    texts = [t for t in texts if np.isfinite(float(t))]
     open("x.csv", "w").write("\n".join(texts) + "\n")
     run("x.csv", "y.npy")
     same(np.load("y.npy"), np.array([float(t) for t in texts]))
+    open("x.csv", "w").write("1\n1e400\n")
+    run("x.csv", status=4, words='"1e400" is too large for f64')
 
 
 def test_csv_in_a_locale_with_decimal_commas():
@@ -319,7 +322,7 @@ def test_refused_files():
         run("model.npz:fc.weight", "w.npy")
         same(np.load("w.npy"), np.ones((2, 3), "f4"))
     open("m.h5", "wb").write(b"\x89HDF\r\n\x1a\n" + bytes(50))
-    run("m.h5", status=4, words="m.h5: ")
+    run("m.h5", status=4 if os.environ.get("LASTLAYER_H5") else 3, words="m.h5: ")
     open("x.npy", "wb").write(b"garbage text")
     run("x.npy", status=4, words="not a .npy file, or truncated: it should begin with \\x93NUMPY")
     open("x.dat", "wb").write(bytes(range(200, 256)) + bytes(range(32)))
