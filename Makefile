@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check demo install bench bench-networks bench-scale results oracle fuzz torture cross clean
+.PHONY: build/lastlayer setup check check-long demo install bench bench-networks bench-scale results oracle fuzz torture cross clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -18,6 +18,10 @@ setup:          ## install the Debian packages that are missing
 check:          ## every test: unit, command, sanitizers, fuzzers
 	@tools/setup build check
 	@$(PYTHON) tools/check.py
+
+check-long:     ## longer versions of some tests, for a machine that has hours
+	@tools/setup build check
+	@$(PYTHON) tools/check.py --long
 
 demo:           ## Fashion-MNIST: a network, five methods on its last layer, one table, one page
 	@tools/setup build demo
@@ -64,9 +68,9 @@ oracle:         ## make the committed fixtures again and compare
 	@tools/setup build check oracle
 	@$(PYTHON) tools/oracle.py
 
-cross:          ## the kernels compile for aarch64
-	@tools/setup cross
-	@tools/cross
+cross:          ## the stage of make check that runs aarch64 under qemu
+	@tools/setup build check
+	@$(PYTHON) tools/check.py --aarch64
 
 clean:
 	@rm -rf build build-* demo

@@ -3,6 +3,8 @@
 """Builds and runs every test, stage by stage. The last line counts the cases.
 
   check.py             make check: the stages of CHECK
+  check.py --long      make check-long: the stages of LONG, for hours when a machine has nothing else to do
+  check.py --aarch64   only the stage of that name
   check.py --fuzz 60   only the fuzz targets, a minute each, or those named after it; adds to the counts in docs/reliability.md
 
 A stage is a row of the table below: a title and a function, which records each case as passed, failed or skipped. A stage that cannot be built
@@ -10,6 +12,8 @@ has failed, and the others go on. A skip never fails the run: a test that lacks 
 """
 import os
 import pathlib
+import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -46,7 +50,7 @@ def configure(folder, *options, **env):
     options = list(options)
     if (root / folder / "build.ninja").exists():  # perhaps from before the tests' packages were there
         options.append("--reconfigure")
-    if folder == "build" and os.environ.get("CI") == "true":  # sanitizers make the compiler see ghosts
+    if folder in ("build", "build-aarch64") and os.environ.get("CI") == "true":  # sanitizers make the compiler see ghosts
         options.append("-Dwerror=true")
     code, text = run("meson", "setup", folder, *options, env={**os.environ, **env})
     if code:
@@ -85,6 +89,11 @@ def suite(folder, *select, **env):
 
 def plain():
     configure("build")
+    build("build", "tests/kernels/levels")
+    code, text = run("build/tests/kernels/levels")
+    if code:
+        raise Broken(f"{text}\nbuild/tests/kernels/levels does not run")
+    print("   " + text.strip().replace("\n", "\n   "), flush=True)
     suite("build")
 
 
@@ -96,6 +105,22 @@ def asan():
 def tsan():
     configure("build-tsan", "-Db_sanitize=thread", *QUICK)
     suite("build-tsan", "--suite", "threads")
+
+
+def aarch64(*select, **env):
+    """The rooms that need the C library alone, built for aarch64 and run by qemu-user."""
+    lacking = [tool for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64") if not shutil.which(tool)]
+    if platform.machine() == "aarch64":
+        record("skipped", "aarch64 under qemu", "this machine is one, and the tests above ran on it")
+    elif lacking:
+        record("skipped", "aarch64 under qemu", f"no {' and no '.join(lacking)}: tools/setup check installs what is missing")
+    else:
+        configure("build-aarch64", "--cross-file", "tests/cross/aarch64.ini", "-Dbare=true")
+        suite("build-aarch64", *select, **env)
+
+
+def some_aarch64():
+    aarch64("--suite", "base", "--suite", "kernels", "--suite", "predict", "--suite", "metrics", LASTLAYER_TEST_SAMPLE="1")
 
 
 def fuzz(seconds, names=(), counted=False):
@@ -111,11 +136,16 @@ def fuzz(seconds, names=(), counted=False):
         record("passed" if passed else "failed", f"fuzz {name}")
 
 
+AARCH64 = ("kernels, random numbers, predictions and metrics on aarch64 under qemu, a sample of shapes", some_aarch64)
 CHECK = (
     ("unit and command tests", plain),
     ("the same under ASan and UBSan", asan),
     ("threads under TSan", tsan),
+    AARCH64,
     ("fuzz targets, 3 s each", lambda: fuzz(3)),
+)
+LONG = (
+    ("aarch64 under qemu, every shape, data and networks too", lambda: aarch64("--timeout-multiplier", "10")),
 )
 
 
@@ -123,6 +153,10 @@ def main(arguments):
     stages = CHECK
     if len(arguments) > 1 and arguments[0] == "--fuzz":
         stages = ((f"fuzz targets, {arguments[1]} s each", lambda: fuzz(int(arguments[1]), arguments[2:], True)),)
+    elif arguments == ["--long"]:
+        stages = LONG
+    elif arguments == ["--aarch64"]:
+        stages = (AARCH64,)
     elif arguments:
         sys.exit(__doc__)
     for title, stage in stages:

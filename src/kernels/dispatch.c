@@ -37,18 +37,16 @@ const lli_kernels *lli_kernels_at(size_t i) {
     return i < LLI_COUNT(levels) ? levels[i] : NULL;
 }
 
-bool lli_kernels_known(const char *name) {
+const lli_kernels *lli_kernels_known(const char *name) {
     for (size_t i = 0; i < LLI_COUNT(levels); i++)
         if (strcmp(levels[i]->name, name) == 0)
-            return true;
-    return false;
+            return levels[i];
+    return NULL;
 }
 
 const lli_kernels *lli_kernels_level(const char *name) {
-    for (size_t i = 0; i < LLI_COUNT(levels); i++)
-        if (strcmp(levels[i]->name, name) == 0)
-            return lli_kernels_supported(levels[i]) ? levels[i] : NULL;
-    return NULL;
+    const lli_kernels *level = lli_kernels_known(name);
+    return lli_kernels_supported(level) ? level : NULL;
 }
 
 const char *lli_kernels_names(void) {

@@ -65,8 +65,9 @@ typedef struct lli_members {
 
 typedef struct lli_kernels {
     const char *name;
-    bool fused;      /* a multiply-add rounds once */
-    bool on_request; /* only LASTLAYER_ISA takes this level */
+    bool fused;        /* a multiply-add rounds once */
+    bool on_request;   /* only LASTLAYER_ISA takes this level */
+    const char *needs; /* instructions that some processors of this kind lack; NULL: none */
 
     /* One whole step: gather, mask (NULL: no dropout), logits, residual, update. Returns the sum of -log p(y_i) before the step, not finite
      * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, for batches of up to B. The bits do not depend on
@@ -133,7 +134,7 @@ const lli_kernels *lli_kernels_get(void);
 const lli_kernels *lli_kernels_level(const char *name); /* NULL likewise */
 const lli_kernels *lli_kernels_at(size_t i);            /* level i of this build, from the plainest to the fastest; NULL after the last */
 bool lli_kernels_supported(const lli_kernels *level);   /* this processor has the instructions */
-bool lli_kernels_known(const char *name);               /* this build has it, whatever the processor */
+const lli_kernels *lli_kernels_known(const char *name); /* this build's, whatever the processor; NULL: it has none of that name */
 const char *lli_kernels_names(void);                    /* "ref|base|v3|v4", for messages */
 
 /* A multiple of 16 that is none of 128: rows start in different cache sets. */

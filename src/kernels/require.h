@@ -13,9 +13,10 @@ static inline ll_status lli_kernels_require(ll_context *ctx, const lli_kernels *
     if (*out)
         return LL_OK;
     const char *asked = getenv("LASTLAYER_ISA");
-    if (asked && lli_kernels_known(asked))
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "LASTLAYER_ISA is %s, but this processor lacks the instructions; leave it unset for the best it has", asked);
+    const lli_kernels *level = asked ? lli_kernels_known(asked) : NULL;
+    if (level)
+        return lli_fail(ctx, LL_ERR_USAGE, "LASTLAYER_ISA is %s, which needs %s; this processor lacks that: leave it unset for its best",
+                        asked, level->needs);
     return lli_fail(ctx, LL_ERR_USAGE, "LASTLAYER_ISA names kernels that this build does not have; known are %s", lli_kernels_names());
 }
 

@@ -15,7 +15,7 @@ static const int64_t odd_sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 1
         for (const lli_kernels *kernels = lli_kernels_at(level_); kernels && lli_kernels_supported(kernels); kernels = NULL)
 
 #define FOR_SIZES(name) \
-    for (size_t name##_ = 0, name##_end_ = LLI_COUNT(odd_sizes); name##_ < name##_end_; name##_++) \
+    for (size_t name##_ = 0, name##_step_ = (size_t)check_step(4); name##_ < LLI_COUNT(odd_sizes); name##_ += name##_step_) \
         for (int64_t name = odd_sizes[name##_], name##_once_ = 1; name##_once_; name##_once_ = 0)
 
 static inline void *array_new(int64_t count, size_t size) {

@@ -129,19 +129,18 @@ static void equals_the_plain_kernels(void **state) {
     (void)state;
     static const int64_t ns[] = {1, 3, 8, 17, 33}, Ks[] = {2, 3, 5, 7, 10, 11, 16, 17},
                          Ds[] = {1, 3, 7, 8, 15, 20, 23, 31, 48, 63, 64, 65, 100};
-    for (size_t n = 0; n < LLI_COUNT(ns); n++)
-        for (size_t k = 0; k < LLI_COUNT(Ks); k++)
-            for (size_t d = 0; d < LLI_COUNT(Ds); d++)
+    size_t step = (size_t)check_step(3);
+    for (size_t n = 0; n < LLI_COUNT(ns); n += step)
+        for (size_t k = 0; k < LLI_COUNT(Ks); k += step)
+            for (size_t d = 0; d < LLI_COUNT(Ds); d += step)
                 every_way(ns[n], Ks[k], Ds[d]);
 }
 
 static void equals_them_on_real_shapes(void **state) {
     (void)state;
-    every_way(32, 10, 20);
-    every_way(130, 10, 32);
-    every_way(128, 10, 512);
-    every_way(33, 100, 130);
-    every_way(150, 4, 784);
+    static const int64_t shapes[][3] = {{32, 10, 20}, {130, 10, 32}, {128, 10, 512}, {33, 100, 130}, {150, 4, 784}};
+    for (size_t t = 0; t < LLI_COUNT(shapes); t += (size_t)check_step(2))
+        every_way(shapes[t][0], shapes[t][1], shapes[t][2]);
 }
 
 /* A logit that is not finite shows in the loss, whichever class it is of. */

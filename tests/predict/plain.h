@@ -15,6 +15,7 @@ typedef struct plain {
     long double *other; /* [N,S,K] 1 - p, summed from the other classes */
     int64_t *top;       /* [N,S] */
     long double *w;     /* [S] normalised */
+    int64_t *label;     /* [N] */
 } plain;
 
 /* An ensemble of S members with weights (NULL = 1), or of S masks on one member. Parameters are multiples of scale/8 in [-scale,scale). */
@@ -54,6 +55,25 @@ static inline bool plain_keeps(const ll_ensemble *e, int64_t s, int64_t row, int
     return number >= e->plan.drop16;
 }
 
+/* p_hat of class k, with the first S members of the given number (weights of those alone). */
+static inline long double plain_mean(const plain *a, int64_t i, int64_t k, int64_t members) {
+    long double sum = 0, total = 0;
+    for (int64_t s = 0; s < members; s++) {
+        sum += a->w[s] * a->p[(i * a->S + s) * a->K + k];
+        total += a->w[s];
+    }
+    return sum / total;
+}
+
+/* The largest of them. */
+static inline int64_t plain_label(const plain *a, int64_t i, int64_t members) {
+    int64_t best = 0;
+    for (int64_t k = 1; k < a->K; k++)
+        if (plain_mean(a, i, k, members) > plain_mean(a, i, best, members))
+            best = k;
+    return best;
+}
+
 static inline plain plain_new(const ll_ensemble *e, const float *z, int64_t N, int64_t row_offset) {
     int64_t K = e->plan.K, D = e->plan.D, S = e->plan.S;
     plain a = {.N = N, .K = K, .S = S};
@@ -82,14 +102,17 @@ static inline plain plain_new(const ll_ensemble *e, const float *z, int64_t N, i
             }
             long double sum = 0, *p = a.p + (i * S + s) * K, *other = a.other + (i * S + s) * K;
             for (int64_t k = 0; k < K; k++)
-                sum += expl(logits[k] - logits[best]);
+                sum += p[k] = expl(logits[k] - logits[best]);
             for (int64_t k = 0; k < K; k++)
-                p[k] = expl(logits[k] - logits[best]) / sum;
+                p[k] /= sum;
             for (int64_t k = 0; k < K; k++)
                 for (int64_t m = 0; m < K; m++)
                     other[k] += m == k ? 0 : p[m];
             a.top[i * S + s] = best;
         }
+    a.label = problem_room(N, sizeof *a.label);
+    for (int64_t i = 0; i < N; i++)
+        a.label[i] = plain_label(&a, i, S);
     free(logits);
     free(row);
     return a;
@@ -100,16 +123,7 @@ static inline void plain_free(plain *a) {
     free(a->other);
     free(a->top);
     free(a->w);
-}
-
-/* p_hat of class k, with the first S members of the given number (weights of those alone). */
-static inline long double plain_mean(const plain *a, int64_t i, int64_t k, int64_t members) {
-    long double sum = 0, total = 0;
-    for (int64_t s = 0; s < members; s++) {
-        sum += a->w[s] * a->p[(i * a->S + s) * a->K + k];
-        total += a->w[s];
-    }
-    return sum / total;
+    free(a->label);
 }
 
 static inline long double plain_tail(const plain *a, int64_t i, int64_t k) {
@@ -117,14 +131,6 @@ static inline long double plain_tail(const plain *a, int64_t i, int64_t k) {
     for (int64_t s = 0; s < a->S; s++)
         sum += a->w[s] * a->other[(i * a->S + s) * a->K + k];
     return sum;
-}
-
-static inline int64_t plain_label(const plain *a, int64_t i, int64_t members) {
-    int64_t best = 0;
-    for (int64_t k = 1; k < a->K; k++)
-        if (plain_mean(a, i, k, members) > plain_mean(a, i, best, members))
-            best = k;
-    return best;
 }
 
 static inline long double plain_share(const plain *a, int64_t i, int64_t k) {
@@ -148,7 +154,7 @@ static inline long double plain_piece(long double x, long double missing) {
 }
 
 static inline long double plain_confidence(const plain *a, int64_t i, ll_confidence c) {
-    int64_t label = plain_label(a, i, a->S), K = a->K, S = a->S;
+    int64_t label = a->label[i], K = a->K, S = a->S;
     const long double *other = a->other + i * S * K + label; /* of member s: other[s*K] = 1 - p(label) */
     long double sum = 0, mean = 0, low = INFINITY, high = -INFINITY;
     switch (c) {

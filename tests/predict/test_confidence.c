@@ -47,7 +47,7 @@ static void scene_init(scene *s, const shape *sh, int64_t row) {
     s->naive = plain_new(s->e, s->z, sh->N, row);
     s->truth = problem_room(sh->N, sizeof *s->truth);
     for (int64_t i = 0; i < sh->N; i++) { /* wrong where it is unsure, and now and then where it is not */
-        int64_t label = plain_label(&s->naive, i, sh->S), other = (int64_t)(check_uniform(31, i) * (double)sh->K);
+        int64_t label = s->naive.label[i], other = (int64_t)(check_uniform(31, i) * (double)sh->K);
         bool wrong = check_uniform(30, i) < 0.6 * pow((double)plain_tail(&s->naive, i, label), 0.1);
         s->truth[i] = (int32_t)(wrong ? other : label);
     }
@@ -82,7 +82,7 @@ static void test_every_confidence(void **state) {
         scene s;
         scene_init(&s, sh, 1000);
         for (int64_t i = 0; i < sh->N; i++) {
-            int64_t label = plain_label(&s.naive, i, sh->S);
+            int64_t label = s.naive.label[i];
             assert_int_equal(s.out.label[i], label);
             assert_int_equal(s.out.vote[i], plain_vote(&s.naive, i));
             /* exponentials are f32: 1e-7 relative to each probability, or to its tail; weights of votes are kept to 2^-30 */
@@ -151,7 +151,7 @@ static void test_beyond(void **state) {
         scene_init(&s, sh, 0);
         int64_t beyond = 0;
         for (int64_t i = 0; i < sh->N; i++) {
-            int64_t label = plain_label(&s.naive, i, sh->S);
+            int64_t label = s.naive.label[i];
             long double tail = plain_tail(&s.naive, i, label), second = 0;
             if (s.out.label[i] != label) { /* the same number in f64 */
                 near((double)plain_mean(&s.naive, i, s.out.label[i], sh->S), plain_mean(&s.naive, i, label, sh->S), 1e-12, 0, "tie", i);
@@ -376,14 +376,14 @@ static void check_ranking(const scene *s, const shape *sh) {
     point *expected = problem_room(sh->N, sizeof *expected), *found = problem_room(sh->N, sizeof *found);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         for (int64_t i = 0; i < sh->N; i++) {
-            bool wrong = plain_label(&s->naive, i, sh->S) != s->truth[i], sr = c == LL_CONFIDENCE_SR;
+            bool wrong = s->naive.label[i] != s->truth[i], sr = c == LL_CONFIDENCE_SR;
             long double unsure = sr ? plain_tail(&s->naive, i, s->out.label[i]) : -plain_confidence(&s->naive, i, (ll_confidence)c);
             expected[i] = (point){settled(unsure, (ll_confidence)c), wrong};
             found[i] = (point){settled(sr ? s->out.sr_tail[i] : -s->out.confidence[c][i], (ll_confidence)c), wrong};
         }
         double wanted = plain_aurc(expected, sh->N), aurc = plain_aurc(found, sh->N);
         assert_true(wanted > 0);
-        if (fabs(aurc / wanted - 1) > 1e-4)
+        if (fabs(aurc / wanted - 1) > 5e-4) /* two sure points that agree to the rounding of a level may change places */
             fail_msg("AURC(%s) is %.9g, expected %.9g", ll_confidence_name((ll_confidence)c), aurc, wanted);
     }
     free(expected);
@@ -407,7 +407,7 @@ static void check_saturated(float scale, double least) {
     /* what f32 confidences would have made of it */
     point *exact = problem_room(N, sizeof *exact), *rounded = problem_room(N, sizeof *rounded);
     for (int64_t i = 0; i < N; i++) {
-        bool wrong = plain_label(&s.naive, i, S) != s.truth[i];
+        bool wrong = s.naive.label[i] != s.truth[i];
         exact[i] = (point){plain_tail(&s.naive, i, s.out.label[i]), wrong};
         rounded[i] = (point){1 - (long double)(float)s.out.confidence[LL_CONFIDENCE_SR][i], wrong};
     }
@@ -419,9 +419,12 @@ static void check_saturated(float scale, double least) {
 
 static void test_saturated(void **state) {
     (void)state;
-    check_saturated(56, 1e-25);
-    check_saturated(64, 1e-25);
-    check_saturated(96, 1e-50);
+    static const struct {
+        float scale;
+        double least;
+    } cases[] = {{56, 1e-25}, {64, 1e-25}, {96, 1e-50}};
+    for (size_t t = 0; t < LLI_COUNT(cases); t += (size_t)check_step(3))
+        check_saturated(cases[t].scale, cases[t].least);
 }
 
 /* Members as near to each other as those of a chain with a small step. */
@@ -430,7 +433,7 @@ static void test_close(void **state) {
     static const shape close[] = {{3000, 12, 10, 16, 8, 0, false, 0x1p-5f, true},
                                   {3000, 12, 5, 16, 32, 0, false, 0x1p-8f, true},
                                   {1000, 100, 10, 16, 16, 0, false, 0x1p-6f, true}};
-    for (size_t t = 0; t < LLI_COUNT(close); t++) {
+    for (size_t t = 0; t < LLI_COUNT(close); t += (size_t)check_step(3)) {
         scene s;
         scene_init(&s, &close[t], 0);
         check_ranking(&s, &close[t]);

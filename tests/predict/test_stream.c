@@ -1,76 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A row's answer depends on the row alone: not on its batch, the block size, the threads, or who else predicts. */
+/* Predictions of a data set: the same file for any block size and any number of threads, and the old file or none where it fails. */
 #include <math.h>
-#include <pthread.h>
 
-#include "answers.h"
 #include "base/half.h"
 #include "check.h"
-#include "ensemble/ensemble.h"
 #include "folder.h"
-
-enum { N = 700, D = 6, K = 4, S = 9 };
-
-/* Real numbers here, whose sums do depend on their order. */
-static ll_ensemble *members(ll_context *ctx, bool dropout, const double *weight) {
-    lli_ensemble_plan plan = {.method = dropout ? "dropout" : "sgd",
-                              .S = S,
-                              .K = K,
-                              .D = D,
-                              .stored = dropout ? 1 : S,
-                              .seed = 77,
-                              .drop16 = dropout ? 20000 : 0};
-    CHECK_OK(ctx, lli_memory_new(ctx, &plan.weight, S, sizeof(double)));
-    for (int s = 0; s < S; s++)
-        plan.weight[s] = weight ? weight[s] : 1;
-    ll_ensemble *e;
-    CHECK_OK(ctx, lli_ensemble_new(&e, ctx, &plan));
-    for (int64_t i = 0; i < e->plan.stored * K * D; i++)
-        e->owned[0][i] = 3 * problem_number(40, i % (K * D)) + problem_number(41, i);
-    for (int64_t i = 0; i < e->plan.stored * K; i++)
-        e->owned[1][i] = problem_number(42, i);
-    return e;
-}
-
-static void run(ll_context *ctx, ll_prediction *out, const ll_ensemble *e, const float *z, int64_t n, int64_t row) {
-    ll_predictor *predictor;
-    CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
-    CHECK_OK(ctx, ll_predictor_run(out, predictor, z, n, row));
-    ll_predictor_free(predictor);
-}
-
-static void test_row_by_row(void **state) {
-    (void)state;
-    ll_context *ctx = check_context(1);
-    problem p = problem_new(ctx, N, D, K);
-    for (int dropout = 0; dropout < 2; dropout++) {
-        ll_ensemble *e = members(ctx, dropout, NULL);
-        ll_prediction all = answers_new(N, K, S, NULL), parts = answers_new(N, K, S, NULL);
-        run(ctx, &all, e, p.z, N, 500);
-        static const int64_t steps[] = {1, 3, 32, 97, 256};
-        for (size_t i = 0; i < LLI_COUNT(steps); i++) {
-            ll_predictor *predictor;
-            CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
-            for (int64_t at = 0; at < N; at += steps[i]) {
-                ll_prediction out = answers_from(&parts, at, K, S);
-                CHECK_OK(ctx, ll_predictor_run(&out, predictor, p.z + at * D, LLI_MIN(steps[i], N - at), 500 + at));
-            }
-            ll_predictor_free(predictor);
-            answers_check_same(&all, 0, &parts, 0, N, K, S);
-        }
-        /* the index of a row keys the masks of dropout, and nothing else */
-        run(ctx, &parts, e, p.z, N, 501);
-        int same = 0;
-        for (int64_t i = 0; i < N; i++)
-            same += all.confidence[LL_CONFIDENCE_SR][i] == parts.confidence[LL_CONFIDENCE_SR][i];
-        assert_true(dropout ? same < N / 10 : same == N);
-        answers_free(&all);
-        answers_free(&parts);
-        ll_ensemble_free(e);
-    }
-    problem_free(&p);
-    ll_context_free(ctx);
-}
+#include "members.h"
 
 /* Files, byte for byte, for any block and any number of threads: running scores and member arrays included. */
 static void test_blocks_and_threads(void **state) {
@@ -160,87 +95,6 @@ static void test_half(void **state) {
     ll_dataset_free(wide);
     free(half);
     problem_free(&p);
-    ll_context_free(ctx);
-}
-
-typedef struct worker {
-    const ll_ensemble *e;
-    const float *z;
-    ll_prediction out;
-    ll_status status;
-} worker;
-
-static void *work(void *arg) {
-    worker *w = arg;
-    ll_context *ctx = NULL;
-    ll_context_options options = ll_context_options_default();
-    options.threads = 1;
-    ll_predictor *predictor = NULL;
-    w->status = ll_context_new(&ctx, &options);
-    if (w->status == LL_OK)
-        w->status = ll_predictor_new(&predictor, ctx, w->e);
-    for (int64_t i = 0; w->status == LL_OK && i < N; i++) {
-        ll_prediction out = answers_from(&w->out, i, K, S);
-        w->status = ll_predictor_run(&out, predictor, w->z + i * D, 1, i);
-    }
-    ll_predictor_free(predictor);
-    ll_context_free(ctx);
-    return NULL;
-}
-
-/* Threads that share one ensemble and nothing else. */
-static void test_reentrant(void **state) {
-    (void)state;
-    ll_context *ctx = check_context(1);
-    problem p = problem_new(ctx, N, D, K);
-    for (int dropout = 0; dropout < 2; dropout++) {
-        ll_ensemble *e = members(ctx, dropout, NULL);
-        ll_prediction alone = answers_new(N, K, S, NULL);
-        run(ctx, &alone, e, p.z, N, 0);
-        worker workers[3];
-        pthread_t threads[3];
-        for (int t = 0; t < 3; t++) {
-            workers[t] = (worker){e, p.z, answers_new(N, K, S, NULL), LL_OK};
-            assert_int_equal(pthread_create(&threads[t], NULL, work, &workers[t]), 0);
-        }
-        for (int t = 0; t < 3; t++) {
-            pthread_join(threads[t], NULL);
-            assert_int_equal(workers[t].status, LL_OK);
-            answers_check_same(&alone, 0, &workers[t].out, 0, N, K, S);
-            answers_free(&workers[t].out);
-        }
-        answers_free(&alone);
-        ll_ensemble_free(e);
-    }
-    problem_free(&p);
-    ll_context_free(ctx);
-}
-
-static void test_refusals(void **state) {
-    (void)state;
-    ll_context *ctx = check_context(1);
-    ll_ensemble *e = members(ctx, false, NULL);
-    ll_predictor *predictor;
-    CHECK_OK(ctx, ll_predictor_new(&predictor, ctx, e));
-    float z[3 * D] = {0};
-    int32_t label[3] = {-1, -1, -1};
-    ll_prediction out = {.label = label};
-    z[D + 2] = NAN;
-    assert_int_equal(ll_predictor_run(&out, predictor, z, 3, 40), LL_ERR_DATA);
-    assert_string_equal(ll_predictor_message(predictor), "feature 2 of row 41 is not finite");
-    z[D + 2] = INFINITY;
-    assert_int_equal(ll_predictor_run(&out, predictor, z, 3, 40), LL_ERR_DATA);
-    z[D + 2] = 0;
-    assert_int_equal(label[0], -1);
-    CHECK_OK(ctx, ll_predictor_run(&out, predictor, z, 3, 40));
-    assert_in_range(label[2], 0, K - 1);
-    CHECK_OK(ctx, ll_predictor_run(&out, predictor, z, 0, 0)); /* no rows: nothing to do */
-    ll_context_cancel(ctx);
-    assert_int_equal(ll_predictor_run(&out, predictor, z, 3, 0), LL_ERR_CANCELLED);
-    assert_string_equal(ll_predictor_message(predictor), "interrupted");
-    ll_predictor_free(predictor);
-    ll_predictor_free(NULL);
-    ll_ensemble_free(e);
     ll_context_free(ctx);
 }
 
@@ -339,11 +193,8 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_row_by_row), cmocka_unit_test(test_blocks_and_threads),
-        cmocka_unit_test(test_half),       cmocka_unit_test(test_row_offset),
-        cmocka_unit_test(test_reentrant),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_no_allocation_per_row),
-        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_blocks_and_threads), cmocka_unit_test(test_half),   cmocka_unit_test(test_row_offset),
+        cmocka_unit_test(test_memory),             cmocka_unit_test(test_cancel), cmocka_unit_test(test_no_allocation_per_row),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every source of this folder is compiled once per level. The build defines LLI_LEVEL (base, v3, v4), LLI_BYTES (of a vector), LLI_FMA
- * where the processor has it, and LLI_ON_REQUEST where nothing else may choose the level.
+ * where the processor has it, LLI_NEEDS where not every processor can run the level, and LLI_ON_REQUEST where nothing else may choose it.
  * LEVEL(logits) is then lli_logits_base or lli_logits_v3. */
 #ifndef LLI_KERNELS_SIMD_LEVEL_H
 #define LLI_KERNELS_SIMD_LEVEL_H

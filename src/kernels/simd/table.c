@@ -14,6 +14,9 @@ const lli_kernels LEVEL(kernels) = {
 #if defined(LLI_ON_REQUEST)
     .on_request = true,
 #endif
+#if defined(LLI_NEEDS)
+    .needs = LLI_NEEDS,
+#endif
     .step = LEVEL(step),
     .step_floats = LEVEL(step_floats),
     .gather = LEVEL(gather),
