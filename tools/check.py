@@ -94,7 +94,7 @@ def plain():
     if code:
         raise Broken(f"{text}\nbuild/tests/kernels/levels does not run")
     print("   " + text.strip().replace("\n", "\n   "), flush=True)
-    suite("build")
+    suite("build", "--no-suite", "torture")
 
 
 def asan():
@@ -143,6 +143,7 @@ CHECK = (
     ("threads under TSan", tsan),
     AARCH64,
     ("fuzz targets, 3 s each", lambda: fuzz(3)),
+    ("torture, a sample", lambda: suite("build", "--suite", "torture")),
 )
 LONG = (
     ("aarch64 under qemu, every shape, data and networks too", lambda: aarch64("--timeout-multiplier", "10")),
