@@ -32,7 +32,7 @@ static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char 
     for (;;) {
         LLI_DO(lli_file_wait(ctx, fd, false));
         if (size == capacity) {
-            int64_t grown = LLI_MAX(1 << 16, 2 * capacity);
+            int64_t grown = LLI_MIN(LLI_MAX(1 << 16, 2 * capacity), most < INT64_MAX ? most + 1 : most);
             LLI_DO(lli_memory_grow(ctx, &bytes, size, grown, 1));
             capacity = grown;
         }
