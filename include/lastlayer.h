@@ -500,7 +500,7 @@ typedef struct ll_prediction {
     int32_t *label;                             /* [n] argmax of the mean probability */
     int32_t *vote;                              /* [n] argmax of the votes */
     double *confidence[LL_CONFIDENCE_MAX];    /* [n] each */
-    double *sr_tail;                            /* [n] 1 - sr without cancellation: ranks where sr rounds to 1 */
+    double *sr_tail;                            /* [n] 1 - sr without cancellation */
     float *probs;                               /* [n,K] mean probability */
     double *running_nll, *running_brier;        /* [S] sums over rows of the first s members' scores, added to; need truth */
     int64_t *running_correct;                   /* [S] */

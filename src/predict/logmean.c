@@ -79,11 +79,8 @@ static void add_class(lli_logmean *m, int64_t k, double x, double weight) {
     double factor = raise_peak(&s->peak, x), e = weight * share_of(x, s->peak), gain = x - m->first[k];
     s->sum = s->sum * factor + e;
     m->cross[k] = m->cross[k] * factor + e * gain;
-    m->moved[k] *= factor;
-    if (gain < 0)
-        m->moved[k] += weight * share_of(m->first[k], s->peak) * expm1(gain);
-    else if (gain > 0)
-        m->moved[k] -= e * expm1(-gain);
+    double d = gain > -700 ? -e * expm1(-gain) : -weight * share_of(m->first[k], s->peak); /* exp(x) - exp(first) */
+    m->moved[k] = m->moved[k] * factor + d;
 }
 
 void lli_logmean_add(lli_logmean *m, const double *logp, double logtail, double weight) {
