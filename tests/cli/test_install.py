@@ -71,13 +71,11 @@ def a_program_builds_against_it():
     pathlib.Path("program.c").write_text(PROGRAM)
     folder = next(prefix.rglob("lastlayer.pc")).parent
     environment = {**os.environ, "PKG_CONFIG_PATH": str(folder), "LD_LIBRARY_PATH": str(folder.parent)}
-    for kind in ([], ["--static"]):
-        words = ["pkg-config", f"--define-variable=prefix={prefix}", *kind, "--cflags", "--libs", "lastlayer"]
+    for static in (False, True):
+        words = ["pkg-config", f"--define-variable=prefix={prefix}", *(["--static"] if static else []), "--cflags", "--libs", "lastlayer"]
         flags = subprocess.run(words, capture_output=True, text=True, env=environment)
         check(flags.returncode == 0, flags.stderr)
-        words = flags.stdout.split()
-        if kind:
-            words = [str(folder.parent / "liblastlayer.a") if w == "-llastlayer" else w for w in words]
+        words = (["-static"] if static else []) + flags.stdout.split()
         done = subprocess.run(["cc", "program.c", "-o", "program", *words], capture_output=True, text=True)
         if "__asan" in done.stderr or "__ubsan" in done.stderr:
             raise Skip("a build with sanitizers")
@@ -86,6 +84,20 @@ def a_program_builds_against_it():
         if "ASan runtime" in done.stderr:
             raise Skip("a build with sanitizers")
         check(done.returncode == 0, done.stderr)
+        check(b"liblastlayer.so" in pathlib.Path("program").read_bytes() or static, "the shared library was not linked")
+
+
+@case
+def flags_are_the_include_path_alone():
+    """A user compiles with what he needs and nothing of ours: no definitions, no warnings, no paths of libraries that only we include."""
+    prefix = install()
+    if not shutil.which("pkg-config"):
+        raise Skip("no pkg-config")
+    folder = next(prefix.rglob("lastlayer.pc")).parent
+    for more in ([], ["--static"]):
+        words = ["pkg-config", f"--define-variable=prefix={prefix}", *more, "--cflags", "lastlayer"]
+        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "PKG_CONFIG_PATH": str(folder)})
+        check(done.returncode == 0 and done.stdout.split() == [f"-I{prefix}/include"], done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
