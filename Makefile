@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check check-long demo install bench bench-networks bench-scale results oracle fuzz torture cross clean
+.PHONY: build/lastlayer setup check check-long demo install bench bench-networks bench-scale results oracle fuzz torture cross dist clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build
@@ -28,7 +28,8 @@ demo:           ## Fashion-MNIST: a network, five methods on its last layer, one
 	@$(MAKE) --no-print-directory build/lastlayer
 	@tools/demo
 
-install: build/lastlayer
+install: build/lastlayer ## PREFIX=/opt/lastlayer says where; DESTDIR as usual
+	@$(if $(PREFIX),meson configure build -Dprefix=$(abspath $(PREFIX)) && ninja -C build)
 	@meson install -C build
 
 fuzz:           ## a minute per parser, counted in docs/reliability.md; ARGS=3600 takes an hour, ARGS="3600 npz csv" names the targets
@@ -72,5 +73,9 @@ cross:          ## the stage of make check that runs aarch64 under qemu
 	@tools/setup build check
 	@$(PYTHON) tools/check.py --aarch64
 
+dist:           ## the committed tree as dist/lastlayer-VERSION.tar.gz with its SHA-256, the same bytes every time; built and tested unpacked
+	@tools/setup build check
+	@tools/dist --check
+
 clean:
-	@rm -rf build build-* demo
+	@rm -rf build build-* demo dist

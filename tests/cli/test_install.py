@@ -33,7 +33,7 @@ def layout():
     found = {str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()}
     for pattern in [r"bin/lastlayer", r"include/lastlayer\.h", r"lib.*/liblastlayer\.a", r"lib.*/liblastlayer\.so",
                     r"lib.*/liblastlayer\.so\.\d+", r"lib.*/pkgconfig/lastlayer\.pc", r"share/man/man1/lastlayer\.1", r"share/bash-completion/completions/lastlayer\.bash",
-                    r"share/zsh/site-functions/_lastlayer", r"share/fish/vendor_completions\.d/lastlayer\.fish",
+                    r"share/zsh/site-functions/_lastlayer", r"share/fish/vendor_completions\.d/lastlayer\.fish", r"share/lastlayer/lastlayer\.spdx\.json",
                     *([r"libexec/lastlayer/lastlayer-h5"] if os.environ.get("LASTLAYER_H5") else [])]:
         check(any(re.fullmatch(pattern, p) for p in found), f"no {pattern} in {sorted(found)}")
     command = subprocess.run([prefix / "bin/lastlayer", "help", "man"], capture_output=True)
