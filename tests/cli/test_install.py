@@ -59,7 +59,8 @@ def only_public_names_are_exported():
     library = next(prefix.rglob("liblastlayer.so"))
     names = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", library], capture_output=True, text=True).stdout.split("\n")
     names = {line.split()[0].split("@")[0] for line in names if line}
-    declared = set(re.findall(r"LL_API [^;]*?\b(ll_\w+)\(", (prefix / "include/lastlayer.h").read_text()))
+    header = (prefix / "include/lastlayer.h").read_text()
+    declared = set(re.findall(r"LL_API [^;]*?\b(ll_\w+)\(", header)) | {name + "_init" for name in re.findall(r"^LL_DEFAULTS\((\w+)\)", header, re.M)}
     check(names == declared, f"exported but not declared: {names - declared}; declared but not exported: {declared - names}")
 
 
