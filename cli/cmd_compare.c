@@ -17,6 +17,7 @@ typedef struct compare_args {
     ll_compare_options options;
     int64_t threads;
     bool json, markdown;
+    ll_fit_options fit;
 } compare_args;
 
 #define AT(member) offsetof(compare_args, member)
@@ -43,14 +44,15 @@ static const ll_option test_table[] = {
 };
 
 static void defaults(void *args) {
-    *(compare_args *)args = (compare_args){.training = training_defaults(), .options = ll_compare_options_default()};
+    *(compare_args *)args = (compare_args){
+        .training = training_defaults(), .options = ll_compare_options_default(), .fit = ll_fit_options_default()};
 }
 
 static size_t groups(option_group out[GROUPS_MAX]) {
     out[0] = (option_group){.title = "Training data", .table = training_table, .count = training_count, .base = AT(training)};
     out[1] = (option_group){.title = "Whole network", .table = network_table, .count = network_count, .base = AT(network)};
     out[2] = (option_group){.title = "Test and output", .table = test_table, .count = COUNT(test_table)};
-    out[3] = (option_group){.title = "Method", .base = AT(options.fit), .without = "method"};
+    out[3] = (option_group){.title = "Method", .base = AT(fit), .without = "method"};
     out[3].table = ll_fit_options_table(&out[3].count);
     return 4;
 }
@@ -116,34 +118,37 @@ static ll_status read_test(ll_dataset **test, ll_dataset **out, ll_context *ctx,
     return status;
 }
 
-static ll_status compare_features(ll_compare_row *rows, ll_context *ctx, const compare_args *args) {
-    ll_dataset *train = NULL, *test = NULL, *out = NULL;
+static ll_status compare_features(ll_comparison **out, ll_context *ctx, const compare_args *args) {
+    ll_dataset *train = NULL, *test = NULL, *outside = NULL;
     ll_head *head = NULL;
+    ll_fit_options fit = args->fit;
     ll_compare_options options = args->options;
-    ll_status status = training_read(&train, &head, &options.fit, ctx, &args->training);
+    options.fit = &fit;
+    ll_status status = training_read(&train, &head, &fit, ctx, &args->training);
     if (status == LL_OK)
-        status = read_test(&test, &out, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
-    options.out = out;
+        status = read_test(&test, &outside, ctx, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
+    options.out = outside;
     if (status == LL_OK)
-        status = ll_compare(rows, ctx, train, test, head, &options);
+        status = ll_compare(out, ctx, train, test, head, &options);
     ll_head_free(head);
     ll_dataset_free(test);
-    ll_dataset_free(out);
+    ll_dataset_free(outside);
     ll_dataset_free(train);
     return status;
 }
 
-static ll_status compare_network(ll_compare_row *rows, ll_context *ctx, const compare_args *args) {
+static ll_status compare_network(ll_comparison **out, ll_context *ctx, const compare_args *args) {
     ll_network *network;
     ll_images *images;
     ll_compare_options options = args->options;
+    options.fit = &args->fit;
     ll_status status = network_read(&network, &images, ctx, &args->network, args->out_data);
     const ll_dataset *test = status == LL_OK ? ll_images_dataset(images, LL_IMAGES_TEST) : NULL;
     if (status == LL_OK && !test)
         status = complain(LL_ERR_DATA, "%s has no test images", args->network.data);
     if (status == LL_OK) {
         options.out = ll_images_dataset(images, LL_IMAGES_OUT);
-        status = ll_compare_network(rows, ctx, ll_images_dataset(images, LL_IMAGES_TRAIN), test, network, &options);
+        status = ll_compare_network(out, ctx, ll_images_dataset(images, LL_IMAGES_TRAIN), test, network, &options);
     }
     ll_images_free(images);
     ll_network_free(network);
@@ -152,20 +157,18 @@ static ll_status compare_network(ll_compare_row *rows, ll_context *ctx, const co
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
     const compare_args *args = arguments;
-    ll_compare_row *rows = NULL;
+    ll_comparison *comparison = NULL;
     char *text = NULL;
     ll_status status = check(args, typed);
-    if (status == LL_OK && !(rows = calloc(ll_method_count(), sizeof *rows)))
-        status = complain(LL_ERR_MEMORY, "memory ran out");
     if (status == LL_OK)
-        status = (args->network.network ? compare_network : compare_features)(rows, ctx, args);
+        status = (args->network.network ? compare_network : compare_features)(&comparison, ctx, args);
     if (status == LL_OK)
-        status = ll_compare_text(&text, ctx, rows, &args->options,
-                                 args->json ? LL_TEXT_JSON : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN);
+        status = ll_comparison_text(&text, ctx, comparison,
+                                    args->json ? LL_TEXT_JSON : args->markdown ? LL_TEXT_MARKDOWN : LL_TEXT_PLAIN);
     if (status == LL_OK)
         term_print_text(text);
     ll_text_free(text);
-    free(rows);
+    ll_comparison_free(comparison);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lastlayer evaluate: predictions and labels to metrics. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "args.h"
 #include "inputs.h"
@@ -76,16 +75,14 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         status = read_points(&out_points, ctx, args, args->ood, NULL);
     else if (status == LL_OK && typed->operand)
         status = ll_predictions_read_out(&out_points, ctx, typed->operand);
-    if (status == LL_OK && !(evaluation = malloc(sizeof *evaluation)))
-        status = complain(LL_ERR_MEMORY, "memory ran out");
     if (status == LL_OK)
-        status = ll_evaluate(evaluation, ctx, ll_predictions_view(points), ll_predictions_view(out_points), &args->options);
+        status = ll_evaluate(&evaluation, ctx, ll_predictions_view(points), ll_predictions_view(out_points), &args->options);
     if (status == LL_OK)
         status = ll_evaluation_text(&text, ctx, evaluation, args->json ? LL_TEXT_JSON : args->csv ? LL_TEXT_CSV : LL_TEXT_PLAIN);
     if (status == LL_OK)
         term_print_text(text);
     ll_text_free(text);
-    free(evaluation);
+    ll_evaluation_free(evaluation);
     ll_predictions_free(out_points);
     ll_predictions_free(points);
     return status;

@@ -39,8 +39,8 @@ int main(int argc, char **argv) {
     CHECK(ll_predictions_read(&predictions, ctx, "tour.npz", NULL));
     const ll_outcome *outcome = ll_predictions_view(predictions);
 
-    ll_evaluation *evaluation = (ll_evaluation *)malloc(sizeof *evaluation);
-    CHECK(ll_evaluate(evaluation, ctx, outcome, NULL, NULL));
+    ll_evaluation *evaluation;
+    CHECK(ll_evaluate(&evaluation, ctx, outcome, NULL, NULL));
     printf("accuracy %.4f, AURC(sr) %.5f\n", evaluation->accuracy, evaluation->selective[LL_CONFIDENCE_SR].aurc);
 
     ll_threshold cut;
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     printf("answering the surest %.0f %% (sr >= %.4f): error rate %.4f instead of %.4f\n", 100 * cut.coverage, cut.cut, cut.risk,
            1 - evaluation->accuracy);
 
-    free(evaluation);
+    ll_evaluation_free(evaluation);
     ll_predictions_free(predictions);
     ll_ensemble_free(ensemble);
     ll_dataset_free(test);

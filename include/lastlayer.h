@@ -26,6 +26,21 @@
  * and ll_context_message() holds one sentence. _new/_free own memory, _read/_write touch files, _view borrows. The library never
  * prints, exits, aborts or changes the state of its host.
  *
+ * Wrong arguments (NULL where something must be, a count below 0, a word or a number that does not exist, arrays that are none) are
+ * LL_ERR_USAGE and never a crash; without a context there is only the status. Functions that return no status answer NULL, 0, -1, false,
+ * NaN or an empty text where they are asked for what is not there. _free(NULL) does nothing.
+ *
+ * Lifetimes: what a function takes it does not need after it returned, unless it says "must outlive" or "borrows". What it returns is the
+ * caller's to free, in any order; the context may go first (a predictor alone borrows it). Texts and views inside an object live as long
+ * as the object.
+ *
+ * Versions: a program goes on running with newer libraries of the same soversion (from 0.2 on). So structs are of three kinds.
+ * Structs that callers make and that may grow start with struct_size. Options are born by X_default() or X_init(), the others as zeros.
+ * What a shorter, older one lacks has its default; a longer, newer one is taken as long as what this library does not know is zero.
+ * Structs that the library makes may grow at their end, and are read through the pointer it returns (ll_evaluation, ll_compare_row,
+ * ll_trial, ll_method_info): a program does not make them, copy them or step from one to the next.
+ * All others, such as ll_array, ll_option, ll_bin, ll_selective, ll_threshold and ll_score, never change.
+ *
  * Threads: use one context per thread. A dataset, head or ensemble may be read by many threads at once; a predictor is one thread's.
  */
 #ifndef LASTLAYER_H
@@ -102,11 +117,16 @@ typedef struct ll_context_options {
 } ll_context_options;
 
 LL_DEFAULTS(ll_context_options)
+/* On LL_ERR_USAGE *out is a context all the same: it holds the sentence, and is to be freed. `user` and the callbacks must outlive it.
+ *
+ * fork: in a child process a context of the parent works, on the calling thread alone, and may be freed; so do all objects. That holds
+ * when no call of the library was running in another thread at the fork. The numbers are the same, as for any number of threads. */
 LL_API ll_status ll_context_new(ll_context **out, const ll_context_options *options /* NULL = default */) LL_CHECK_RESULT;
 LL_API void ll_context_free(ll_context *ctx);
 LL_API const char *ll_context_message(const ll_context *ctx); /* of the last failure; "" if none */
 LL_API int ll_context_threads(const ll_context *ctx);
 LL_API void ll_context_cancel(ll_context *ctx); /* from any thread or signal handler: running calls return LL_ERR_CANCELLED */
+LL_API void ll_context_uncancel(ll_context *ctx); /* calls work again; when no call is running */
 
 /* The kernels in use: "ref", "base", "v3", "v4". Numbers are the same bits on every machine of one level. The environment variable
  * LASTLAYER_ISA chooses another one; with an unknown or unsupported name this is "none", and what computes fails with LL_ERR_USAGE. */
@@ -137,7 +157,8 @@ typedef struct ll_option {
     const char *help;    /* one sentence */
 } ll_option;
 
-/* Refuses the first value out of its range or choices: LL_ERR_USAGE, with the flag, the value and the range in the message. */
+/* Refuses the first value out of its range or choices: LL_ERR_USAGE, with the flag, the value and the range in the message. A choice that
+ * is NULL stands for its default. */
 LL_API ll_status ll_option_check(ll_context *ctx, const ll_option *table, size_t count, const void *options) LL_CHECK_RESULT;
 
 /* ---- 4 arrays ------------------------------------------------------------------------------------------------------------ */
@@ -147,7 +168,7 @@ typedef enum ll_dtype {
     LL_DTYPE_F16, LL_DTYPE_BF16, LL_DTYPE_F32, LL_DTYPE_F64
 } ll_dtype;
 
-LL_API size_t ll_dtype_size(ll_dtype dtype);
+LL_API size_t ll_dtype_size(ll_dtype dtype);      /* 0 if there is none */
 LL_API const char *ll_dtype_name(ll_dtype dtype); /* "f32", "i64", ... */
 
 enum { LL_ARRAY_RANK_MAX = 8 };
@@ -160,6 +181,7 @@ typedef struct ll_array {
     int64_t shape[LL_ARRAY_RANK_MAX];
 } ll_array;
 
+/* The data must outlive the view; the shape is copied. */
 LL_API ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t *shape);
 
 /* A file of named arrays: .npy .npz .safetensors .idx[.gz] .csv .png, told by content, or CIFAR binary, told by the extension .bin and the
@@ -172,7 +194,7 @@ LL_API void ll_bundle_free(ll_bundle *bundle);
 LL_API const char *ll_bundle_format(const ll_bundle *bundle); /* "npz", ... */
 LL_API int64_t ll_bundle_count(const ll_bundle *bundle);
 LL_API const char *ll_bundle_name(const ll_bundle *bundle, int64_t i);
-LL_API ll_array ll_bundle_array(const ll_bundle *bundle, int64_t i);
+LL_API ll_array ll_bundle_array(const ll_bundle *bundle, int64_t i); /* borrows from the bundle */
 LL_API int64_t ll_bundle_find(const ll_bundle *bundle, const char *name); /* index, or -1 */
 LL_API int64_t ll_bundle_meta_count(const ll_bundle *bundle);
 LL_API const char *ll_bundle_meta_key(const ll_bundle *bundle, int64_t i);
@@ -215,9 +237,11 @@ LL_API ll_status ll_convert(ll_context *ctx, const char *to, const char *from, c
  * least. f32 and f16 features are used in place; other number types are converted to f32 in memory. */
 typedef struct ll_dataset ll_dataset;
 
-/* `labels` may be NULL. `classes` K: 0 = 1 + the largest label, refused above N. The arrays must outlive the dataset. */
+/* `labels` may be NULL. `classes` K: 0 = 1 + the largest label, refused above N. The features must outlive the dataset, unless they had to
+ * be converted; labels are copied. Heads, networks, ensembles and predictions need no dataset after the call that made them. */
 LL_API ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels,
                                 int64_t classes) LL_CHECK_RESULT;
+/* From files, which it keeps open: they may be removed or replaced by rename meanwhile, but not written into. */
 LL_API ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels,
                                  int64_t classes) LL_CHECK_RESULT;
 LL_API void ll_dataset_free(ll_dataset *data);
@@ -260,6 +284,7 @@ LL_API const int32_t *ll_images_classes(const ll_images *images, int64_t *count)
  *     head:2             two dense layers on features: L - 1 hidden ones of D units with ReLU, then dense K */
 typedef struct ll_network ll_network;
 
+/* The network is in memory: it needs no file afterwards. */
 LL_API ll_status ll_network_read(ll_network **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 LL_API ll_status ll_network_write(ll_context *ctx, const char *path, const ll_network *network) LL_CHECK_RESULT; /* .safetensors */
 LL_API void ll_network_free(ll_network *network);
@@ -375,7 +400,8 @@ typedef struct ll_head ll_head;
 
 typedef enum ll_head_layout { LL_HEAD_LAYOUT_AUTO, LL_HEAD_LAYOUT_KD, LL_HEAD_LAYOUT_DK } ll_head_layout;
 
-/* W is [K,D] (PyTorch) or [D,K] (Keras), told apart by `features` D; bias may be NULL = zeros. When D = K the layout must be said. */
+/* W is [K,D] (PyTorch) or [D,K] (Keras), told apart by `features` D; bias may be NULL = zeros. When D = K the layout must be said. Both are
+ * copied. */
 LL_API ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_array *bias, int64_t features,
                              ll_head_layout layout) LL_CHECK_RESULT;
 /* `weight` FILE or FILE:NAME. In a file with several arrays W/b, weight/bias, kernel/bias, fc.weight/fc.bias and the like are found. */
@@ -436,7 +462,7 @@ LL_API bool ll_method_uses(const char *method, const char *option);
 
 typedef struct ll_ensemble ll_ensemble;
 
-/* theta* = head; NULL = the MAP. The result is in memory. */
+/* theta* = head; NULL = the MAP. The result is in memory, and needs neither data nor head afterwards. */
 LL_API ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head,
                         const ll_fit_options *options) LL_CHECK_RESULT;
 
@@ -455,7 +481,8 @@ LL_API ll_status ll_fit_network_write(ll_context *ctx, const char *path, const l
 
 /* ---- 9 ensemble ---------------------------------------------------------------------------------------------------------- */
 
-/* S members; immutable. MC-Dropout stores one parameter vector and makes S members of it by masks at prediction. */
+/* S members; immutable. MC-Dropout stores one parameter vector and makes S members of it by masks at prediction. One that was read keeps
+ * its file mapped: the file may be removed or replaced by rename meanwhile, but not written into. */
 LL_API ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 LL_API ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 LL_API void ll_ensemble_free(ll_ensemble *ensemble);
@@ -514,11 +541,13 @@ typedef struct ll_prediction {
 
 typedef struct ll_predictor ll_predictor;
 
-/* A predictor holds all the workspace: ll_predictor_run allocates nothing, so one per thread predicts forever. */
+/* A predictor holds all the workspace: ll_predictor_run allocates nothing, so one per thread predicts forever. The ensemble and the context
+ * must outlive it. */
 LL_API ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 LL_API void ll_predictor_free(ll_predictor *predictor);
 /* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks
- * of MC-Dropout, so that an answer does not depend on the batch it came in. Fails on a feature that is not finite and on logits beyond f32;
+ * of MC-Dropout, so that an answer does not depend on the batch it came in. The running sums come all three together and with truth, each
+ * a class of [0,K). Fails on a feature that is not finite and on logits beyond f32;
  * the sentence is the predictor's own, so that threads do not share one. */
 LL_API ll_status ll_predictor_run(ll_prediction *out, ll_predictor *predictor, const float *z, int64_t n, int64_t row) LL_CHECK_RESULT;
 LL_API const char *ll_predictor_message(const ll_predictor *predictor); /* of its last failure; "" if none */
@@ -543,7 +572,7 @@ LL_API ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_en
 
 /* ---- 11 evaluate --------------------------------------------------------------------------------------------------------- */
 
-/* What metrics are made of: n points with confidences and, for the scores, probabilities. Owned arrays, NULL where unknown. */
+/* What metrics are made of: n points with confidences and, for the scores, probabilities. Arrays of whoever made it, NULL where unknown. */
 typedef struct ll_outcome {
     size_t struct_size;                               /* sizeof(ll_outcome), or 0: the layout of 0.2 */
     int64_t n, classes;                               /* N, K (0 = unknown) */
@@ -563,13 +592,13 @@ typedef struct ll_predictions ll_predictions; /* owns an outcome */
 LL_API ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char *path, const char *labels) LL_CHECK_RESULT;
 /* The out-of-distribution points of such a file (its arrays out_label and so on); NULL where it has none. */
 LL_API ll_status ll_predictions_read_out(ll_predictions **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
-/* Someone else's outputs: probabilities or logits, [N,K] or [S,N,K] (members). */
+/* Someone else's outputs: probabilities or logits, [N,K] or [S,N,K] (members). They are copied. */
 LL_API ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array outputs, bool logits,
                                     const ll_array *labels) LL_CHECK_RESULT;
 LL_API ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits,
                                      const char *labels) LL_CHECK_RESULT;
 LL_API void ll_predictions_free(ll_predictions *predictions);
-LL_API const ll_outcome *ll_predictions_view(const ll_predictions *predictions);
+LL_API const ll_outcome *ll_predictions_view(const ll_predictions *predictions); /* borrows; NULL of NULL */
 
 typedef struct ll_evaluate_options {
     size_t struct_size;
@@ -625,9 +654,10 @@ typedef struct ll_evaluation {
     ll_rules rules;
 } ll_evaluation;
 
-/* `out_points`: the outcome of out-of-distribution rows, or NULL. `evaluation` is large: keep it off small stacks. */
-LL_API ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
+/* `out_points`: the outcome of out-of-distribution rows, or NULL. The evaluation is a copy: it needs neither afterwards. */
+LL_API ll_status ll_evaluate(ll_evaluation **out, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
                              const ll_evaluate_options *options) LL_CHECK_RESULT;
+LL_API void ll_evaluation_free(ll_evaluation *evaluation);
 
 typedef enum ll_text_form { LL_TEXT_PLAIN, LL_TEXT_JSON, LL_TEXT_CSV, LL_TEXT_MARKDOWN } ll_text_form;
 
@@ -640,7 +670,7 @@ LL_API size_t ll_text_escape(char *out, size_t size, const char *text, ll_text_f
 LL_API ll_status ll_evaluation_text(char **out, ll_context *ctx, const ll_evaluation *evaluation, ll_text_form form) LL_CHECK_RESULT;
 LL_API void ll_text_free(char *text);
 /* Back from the JSON, every number as it was; an infinite nll is NaN then. */
-LL_API ll_status ll_evaluation_read(ll_evaluation *evaluation, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+LL_API ll_status ll_evaluation_read(ll_evaluation **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 
 /* A cut of one confidence: answer when confidence >= cut. */
 typedef struct ll_threshold {
@@ -660,7 +690,7 @@ typedef struct ll_compare_options {
     const char *predictions; /* a folder that gets each method's predictions, METHOD.npz; NULL = none */
     const char *members;    /* rows whose members these files keep one by one, as in ll_predict_options; NULL = none */
     const ll_dataset *out;  /* out-of-distribution rows: adds their metrics; NULL = none */
-    ll_fit_options fit;     /* method, samples and epochs 0 = each method's defaults */
+    const ll_fit_options *fit; /* its method is not read; samples and epochs 0 = each method's defaults; NULL = defaults */
 } ll_compare_options;
 
 typedef struct ll_compare_row {
@@ -668,20 +698,23 @@ typedef struct ll_compare_row {
     int64_t samples;
     bool diverged;
     double seconds_fit, seconds_predict;
-    ll_evaluation evaluation;
+    const ll_evaluation *evaluation; /* of a method that diverged: zeros */
     ll_threshold threshold[LL_CONFIDENCE_MAX];
 } ll_compare_row;
 
+typedef struct ll_comparison ll_comparison; /* owns its rows */
+
 LL_DEFAULTS(ll_compare_options)
-/* The methods that start at theta* side by side (all but ensemble): fits on `train`, evaluates on `test`. rows: [ll_method_count()], method
- * NULL behind the last. */
-LL_API ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
+/* The methods that start at theta* side by side (all but ensemble): fits on `train`, evaluates on `test`. */
+LL_API ll_status ll_compare(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                             const ll_compare_options *options) LL_CHECK_RESULT;
 /* The same for a whole network on images; rows of `train` that it held out are left out. */
-LL_API ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test,
+LL_API ll_status ll_compare_network(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test,
                                     const ll_network *network, const ll_compare_options *options) LL_CHECK_RESULT;
-LL_API ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options,
-                                 ll_text_form form) LL_CHECK_RESULT;
+LL_API void ll_comparison_free(ll_comparison *comparison);
+LL_API int64_t ll_comparison_count(const ll_comparison *comparison);
+LL_API const ll_compare_row *ll_comparison_row(const ll_comparison *comparison, int64_t i); /* NULL behind the last */
+LL_API ll_status ll_comparison_text(char **out, ll_context *ctx, const ll_comparison *comparison, ll_text_form form) LL_CHECK_RESULT;
 
 /* ---- 12 report ----------------------------------------------------------------------------------------------------------- */
 
@@ -785,7 +818,7 @@ typedef struct ll_results ll_results; /* the finished trials of a store */
 LL_API ll_status ll_results_read(ll_results **out, ll_context *ctx, const char *store) LL_CHECK_RESULT;
 LL_API void ll_results_free(ll_results *results);
 LL_API int64_t ll_results_count(const ll_results *results);
-LL_API const ll_trial *ll_results_trial(const ll_results *results, int64_t i); /* ordered by method and options */
+LL_API const ll_trial *ll_results_trial(const ll_results *results, int64_t i); /* borrows; ordered by method and options */
 /* The trial that a protocol chooses by a rule (words as in ll_search_options), of one method or of all (NULL); -1 if there is none. */
 LL_API int64_t ll_results_best(const ll_results *results, const char *method, const char *protocol, const char *by);
 /* All trials, the best first, each method's best marked. */

@@ -47,3 +47,7 @@ ll_status lli_need(ll_context *ctx, const char *function, const char *names, con
     }
     return LL_OK;
 }
+
+ll_status lli_need_form(ll_context *ctx, ll_text_form form) {
+    return (unsigned)form <= LL_TEXT_MARKDOWN ? LL_OK : lli_fail(ctx, LL_ERR_USAGE, "there is no form of text number %d", (int)form);
+}

@@ -20,5 +20,7 @@ void lli_abi_give(void *out, size_t struct_size, const void *ours, size_t size);
     LLI_TRY(lli_need(ctx, __func__, #__VA_ARGS__, (const void *const[]){__VA_ARGS__},                                        \
                      sizeof((const void *const[]){__VA_ARGS__}) / sizeof(const void *)))
 ll_status lli_need(ll_context *ctx, const char *function, const char *names, const void *const *pointers, size_t count) LL_CHECK_RESULT;
+/* Refuses a form of text that does not exist. */
+ll_status lli_need_form(ll_context *ctx, ll_text_form form) LL_CHECK_RESULT;
 
 #endif

@@ -21,11 +21,11 @@ static const struct {
 };
 
 size_t ll_dtype_size(ll_dtype dtype) {
-    return types[dtype].size;
+    return (unsigned)dtype < LLI_COUNT(types) ? types[dtype].size : 0;
 }
 
 const char *ll_dtype_name(ll_dtype dtype) {
-    return types[dtype].name;
+    return (unsigned)dtype < LLI_COUNT(types) ? types[dtype].name : "none";
 }
 
 bool lli_array_dtype_parse(ll_dtype *out, const char *name) {
@@ -38,10 +38,24 @@ bool lli_array_dtype_parse(ll_dtype *out, const char *name) {
 }
 
 ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t *shape) {
-    ll_array a = {.data = data, .dtype = dtype, .rank = rank};
-    for (int i = 0; i < rank && i < LL_ARRAY_RANK_MAX; i++)
+    ll_array a = {.data = data, .dtype = dtype, .rank = shape || rank == 0 ? rank : -1}; /* -1: refused wherever it is used */
+    for (int i = 0; i < a.rank && i < LL_ARRAY_RANK_MAX; i++)
         a.shape[i] = shape[i];
     return a;
+}
+
+ll_status lli_array_check(ll_context *ctx, const char *name, const ll_array *a) {
+    int64_t count;
+    if ((unsigned)a->dtype >= LLI_COUNT(types))
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: there is no number type %d; expected one of ll_dtype", name, (int)a->dtype);
+    if (a->rank < 0 || a->rank > LL_ARRAY_RANK_MAX)
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: the rank is %d; expected 0 to %d, with a shape", name, a->rank, LL_ARRAY_RANK_MAX);
+    char text[LLI_ARRAY_TEXT];
+    if (!lli_array_count_checked(&count, a->rank, a->shape, types[a->dtype].size))
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: %s is no shape of an array in memory", name, lli_array_text(text, a));
+    if (count > 0 && !a->data)
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: the data of %s are NULL", name, lli_array_text(text, a));
+    return LL_OK;
 }
 
 bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size) {

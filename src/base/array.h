@@ -5,6 +5,8 @@
 
 #include "base/context.h"
 
+/* Refuses what a caller cannot mean: a type, rank or shape that does not exist, no data. */
+ll_status lli_array_check(ll_context *ctx, const char *name, const ll_array *a) LL_CHECK_RESULT;
 int64_t lli_array_count(const ll_array *a);                       /* elements; shapes in the library never overflow */
 /* The same where nothing is known: false if a dimension is negative or count * size overflows, empty axes taken for 1. */
 bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size);

@@ -70,36 +70,36 @@ const char *lli_bundle_meta(const ll_bundle *bundle, const char *key) {
 }
 
 const char *ll_bundle_format(const ll_bundle *bundle) {
-    return bundle->format;
+    return bundle ? bundle->format : "";
 }
 
 int64_t ll_bundle_count(const ll_bundle *bundle) {
-    return bundle->count;
+    return bundle ? bundle->count : 0;
 }
 
 const char *ll_bundle_name(const ll_bundle *bundle, int64_t i) {
-    return bundle->items[i].name;
+    return i >= 0 && i < ll_bundle_count(bundle) ? bundle->items[i].name : NULL;
 }
 
 ll_array ll_bundle_array(const ll_bundle *bundle, int64_t i) {
-    return bundle->items[i].array;
+    return i >= 0 && i < ll_bundle_count(bundle) ? bundle->items[i].array : (ll_array){.rank = -1};
 }
 
 int64_t ll_bundle_find(const ll_bundle *bundle, const char *name) {
-    for (int64_t i = 0; i < bundle->count; i++)
+    for (int64_t i = 0; name && i < ll_bundle_count(bundle); i++)
         if (strcmp(bundle->items[i].name, name) == 0)
             return i;
     return -1;
 }
 
 int64_t ll_bundle_meta_count(const ll_bundle *bundle) {
-    return bundle->meta_count;
+    return bundle ? bundle->meta_count : 0;
 }
 
 const char *ll_bundle_meta_key(const ll_bundle *bundle, int64_t i) {
-    return bundle->meta[i].key;
+    return i >= 0 && i < ll_bundle_meta_count(bundle) ? bundle->meta[i].key : NULL;
 }
 
 const char *ll_bundle_meta_value(const ll_bundle *bundle, int64_t i) {
-    return bundle->meta[i].value;
+    return i >= 0 && i < ll_bundle_meta_count(bundle) ? bundle->meta[i].value : NULL;
 }

@@ -10,7 +10,7 @@ const char *ll_confidence_name(ll_confidence c) {
 }
 
 ll_confidence ll_confidence_find(const char *name) {
-    ll_confidence c = 0;
+    ll_confidence c = name ? 0 : LL_CONFIDENCE_COUNT;
     while (c < LL_CONFIDENCE_COUNT && strcmp(ll_confidence_name(c), name) != 0)
         c++;
     return c;

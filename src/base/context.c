@@ -75,15 +75,21 @@ void lli_context_child(ll_context *child, const ll_context *parent) {
 }
 
 const char *ll_context_message(const ll_context *ctx) {
-    return ctx ? ctx->message : "memory ran out";
+    return ctx ? ctx->message : "there is no context: memory ran out, or NULL was given";
 }
 
 int ll_context_threads(const ll_context *ctx) {
-    return lli_pool_workers(ctx);
+    return ctx ? lli_pool_workers(ctx) : 0;
 }
 
 void ll_context_cancel(ll_context *ctx) {
-    atomic_store(&ctx->shared->cancel, true);
+    if (ctx)
+        atomic_store(&ctx->shared->cancel, true);
+}
+
+void ll_context_uncancel(ll_context *ctx) {
+    if (ctx)
+        atomic_store(&ctx->shared->cancel, false);
 }
 
 bool lli_cancelled(const ll_context *ctx) {

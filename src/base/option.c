@@ -79,6 +79,7 @@ static bool acceptable(const ll_option *option, const void *options) {
 }
 
 ll_status ll_option_check(ll_context *ctx, const ll_option *table, size_t count, const void *options) {
+    LLI_NEED(ctx, table, options);
     for (size_t i = 0; i < count; i++) {
         if (acceptable(&table[i], options))
             continue;

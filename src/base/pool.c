@@ -6,10 +6,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+struct worker {
+    struct lli_pool *pool;
+    int number;
+    pthread_t thread;
+};
 
 struct lli_pool {
-    int workers; /* the caller included */
-    pthread_t *threads;
+    int workers;  /* the caller included */
+    pid_t home;   /* the process that has the threads: a fork does not copy them, nor is the lock of any use there */
+    struct worker *team; /* [workers], the first unused */
     int started;
     pthread_mutex_t lock;
     pthread_cond_t wake, idle;
@@ -25,11 +33,6 @@ struct lli_pool {
     int64_t failed_task; /* lowest index that failed, or -1; under lock */
     ll_status failed_status;
     char failed_message[LLI_MESSAGE_MAX];
-};
-
-struct worker_start {
-    struct lli_pool *pool;
-    int worker;
 };
 
 static void record_failure(struct lli_pool *pool, int64_t task, ll_status status, const char *message) {
@@ -56,10 +59,9 @@ static void take_tasks(struct lli_pool *pool, int worker) {
     }
 }
 
-static void *worker_main(void *start_) {
-    struct worker_start start = *(struct worker_start *)start_;
-    free(start_);
-    struct lli_pool *pool = start.pool;
+static void *worker_main(void *self_) {
+    const struct worker *self = self_;
+    struct lli_pool *pool = self->pool;
     uint64_t seen = 0;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
@@ -69,7 +71,7 @@ static void *worker_main(void *start_) {
             break;
         seen = pool->round;
         pthread_mutex_unlock(&pool->lock);
-        take_tasks(pool, start.worker);
+        take_tasks(pool, self->number);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0)
             pthread_cond_signal(&pool->idle);
@@ -84,21 +86,17 @@ ll_status lli_pool_new(struct lli_pool **out, int workers) {
     if (!pool)
         return LL_ERR_MEMORY;
     pool->workers = workers;
-    pool->threads = calloc((size_t)workers, sizeof *pool->threads);
+    pool->home = getpid();
+    pool->team = calloc((size_t)workers, sizeof *pool->team);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->idle, NULL);
-    if (!pool->threads)
+    if (!pool->team)
         goto failed;
     for (int w = 1; w < workers; w++) {
-        struct worker_start *start = malloc(sizeof *start);
-        if (!start)
+        pool->team[w] = (struct worker){.pool = pool, .number = w};
+        if (pthread_create(&pool->team[w].thread, NULL, worker_main, &pool->team[w]) != 0)
             goto failed;
-        *start = (struct worker_start){pool, w};
-        if (pthread_create(&pool->threads[w], NULL, worker_main, start) != 0) {
-            free(start);
-            goto failed;
-        }
         pool->started = w;
     }
     *out = pool;
@@ -108,24 +106,30 @@ failed:
     return LL_ERR_MEMORY;
 }
 
-void lli_pool_free(struct lli_pool *pool) {
-    if (!pool)
-        return;
+/* Ends the threads, in the process that has them: elsewhere to wait for them would be to wait for ever. */
+static void stop(struct lli_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->stop = true;
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     for (int w = 1; w <= pool->started; w++)
-        pthread_join(pool->threads[w], NULL);
+        pthread_join(pool->team[w].thread, NULL);
     pthread_cond_destroy(&pool->wake);
     pthread_cond_destroy(&pool->idle);
     pthread_mutex_destroy(&pool->lock);
-    free(pool->threads);
+}
+
+void lli_pool_free(struct lli_pool *pool) {
+    if (!pool)
+        return;
+    if (pool->home == getpid())
+        stop(pool);
+    free(pool->team);
     free(pool);
 }
 
 int lli_pool_workers(const ll_context *ctx) {
-    return ctx->pool ? ctx->pool->workers : 1;
+    return ctx->pool && ctx->pool->home == getpid() ? ctx->pool->workers : 1;
 }
 
 static ll_status run_inline(ll_context *ctx, lli_task *task, void *arg, int64_t count) {
@@ -145,7 +149,7 @@ static ll_status run_inline(ll_context *ctx, lli_task *task, void *arg, int64_t 
 
 ll_status lli_pool_run(ll_context *ctx, lli_task *task, void *arg, int64_t count) {
     struct lli_pool *pool = ctx->pool;
-    if (!pool || pool->workers == 1 || count <= 1)
+    if (count <= 1 || lli_pool_workers(ctx) == 1)
         return run_inline(ctx, task, arg, count);
     pthread_mutex_lock(&pool->lock);
     pool->ctx = ctx;

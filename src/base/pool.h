@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A thread pool for indexed, independent tasks. Work is cut by problem size, never by the number of threads, so results do not
- * depend on it. */
+ * depend on it. In a child of fork, which has no workers, all runs on the calling thread. */
 #ifndef LLI_BASE_POOL_H
 #define LLI_BASE_POOL_H
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "kernels/require.h"
@@ -169,6 +170,11 @@ void lli_dataset_drop_labels(ll_dataset *data) {
 }
 
 ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels, int64_t classes) {
+    LLI_NEED(ctx, out);
+    *out = NULL;
+    LLI_TRY(lli_array_check(ctx, "features", &features));
+    if (labels)
+        LLI_TRY(lli_array_check(ctx, "labels", labels));
     return lli_dataset_make(out, ctx, features, labels, classes, "features", "labels");
 }
 
@@ -218,17 +224,17 @@ ll_status lli_dataset_check_trainable(ll_context *ctx, const ll_dataset *data, b
 }
 
 int64_t ll_dataset_rows(const ll_dataset *data) {
-    return data->rows.N;
+    return data ? data->rows.N : 0;
 }
 
 int64_t ll_dataset_features(const ll_dataset *data) {
-    return data->rows.D;
+    return data ? data->rows.D : 0;
 }
 
 int64_t ll_dataset_classes(const ll_dataset *data) {
-    return data->K;
+    return data ? data->K : 0;
 }
 
 const int32_t *ll_dataset_labels(const ll_dataset *data) {
-    return data->labels;
+    return data ? data->labels : NULL;
 }

@@ -281,26 +281,30 @@ ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundl
 }
 
 int64_t ll_ensemble_samples(const ll_ensemble *e) {
-    return e->plan.S;
+    return e ? e->plan.S : 0;
 }
 
 int64_t ll_ensemble_classes(const ll_ensemble *e) {
-    return e->plan.K;
+    return e ? e->plan.K : 0;
 }
 
 int64_t ll_ensemble_features(const ll_ensemble *e) {
-    return e->plan.D;
+    return e ? e->plan.D : 0;
 }
 
 const char *ll_ensemble_method(const ll_ensemble *e) {
-    return e->plan.method;
+    return e ? e->plan.method : "";
 }
 
 ll_array ll_ensemble_weight_view(const ll_ensemble *e) {
+    if (!e)
+        return (ll_array){.rank = -1};
     return ll_array_view(e->tensor[e->plan.model->head_tensor], LL_DTYPE_F32, 3,
                          (int64_t[]){e->plan.stored, e->plan.K, e->plan.model->features});
 }
 
 ll_array ll_ensemble_bias_view(const ll_ensemble *e) {
+    if (!e)
+        return (ll_array){.rank = -1};
     return ll_array_view(e->tensor[e->plan.model->head_tensor + 1], LL_DTYPE_F32, 2, (int64_t[]){e->plan.stored, e->plan.K});
 }

@@ -120,8 +120,27 @@ done:
     return status;
 }
 
+/* What a caller gives to be written. */
+static ll_status check_given(ll_context *ctx, const ll_named_array *arrays, int64_t count, const ll_meta *meta, int64_t meta_count) {
+    if (count < 0 || meta_count < 0 || (count > 0 && !arrays) || (meta_count > 0 && !meta))
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_bundle_write: %" PRId64 " arrays and %" PRId64 " pairs of metadata are to be written, %s",
+                        count, meta_count, count < 0 || meta_count < 0 ? "and neither can be below 0" : "and NULL was given for them");
+    for (int64_t i = 0; i < count; i++) {
+        if (!arrays[i].name)
+            return lli_fail(ctx, LL_ERR_USAGE, "ll_bundle_write: the name of array %" PRId64 " is NULL", i);
+        LLI_TRY(lli_array_check(ctx, arrays[i].name, &arrays[i].array));
+    }
+    for (int64_t i = 0; i < meta_count; i++)
+        if (!meta[i].key || !meta[i].value)
+            return lli_fail(ctx, LL_ERR_USAGE, "ll_bundle_write: pair %" PRId64 " of the metadata has a %s that is NULL", i,
+                            meta[i].key ? "value" : "key");
+    return LL_OK;
+}
+
 ll_status ll_bundle_write(ll_context *ctx, const char *path, const ll_named_array *arrays, int64_t count, const ll_meta *meta,
                           int64_t meta_count) {
+    LLI_NEED(ctx, path);
+    LLI_TRY(check_given(ctx, arrays, count, meta, meta_count));
     change *changes;
     LLI_TRY(lli_memory_new(ctx, &changes, count, sizeof *changes));
     for (int64_t i = 0; i < count; i++)
@@ -217,6 +236,7 @@ done:
 }
 
 ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll_convert_options *options) {
+    LLI_NEED(ctx, to, from);
     ll_convert_options chosen = ll_convert_options_default();
     static const char *const label_names[] = {"labels", "y", NULL};
     ll_bundle *bundle = NULL, *beside = NULL;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "formats/bytes.h"
@@ -250,6 +251,7 @@ done:
 }
 
 ll_status ll_bundle_read(ll_bundle **out, ll_context *ctx, const char *path) {
+    LLI_NEED(ctx, out, path);
     return read_bundle(out, ctx, path, false, NULL, NULL, NULL);
 }
 
@@ -280,6 +282,7 @@ ll_status lli_format_split(char **file, const char **name, ll_context *ctx, cons
 }
 
 ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names) {
+    LLI_NEED(ctx, out, array, where);
     return lli_format_read(out, array, ctx, where, names, NULL);
 }
 

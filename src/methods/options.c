@@ -59,7 +59,8 @@ static const ll_option table[] = {
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 

@@ -28,6 +28,7 @@ void ll_evaluate_options_init(ll_evaluate_options *options, size_t struct_size) 
 }
 
 const ll_option *ll_evaluate_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }

@@ -66,7 +66,11 @@ static ll_status check_sr(ll_context *ctx, const char *name, const ll_outcome *p
 }
 
 ll_status lli_outcome_take(ll_outcome *out, ll_context *ctx, const ll_outcome *given) {
-    return lli_abi_take(ctx, "ll_outcome", out, sizeof *out, given, LLI_ABI_UP_TO(ll_outcome, log_true));
+    LLI_TRY(lli_abi_take(ctx, "ll_outcome", out, sizeof *out, given, LLI_ABI_UP_TO(ll_outcome, log_true)));
+    if (out->n < 0 || out->classes < 0)
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_outcome: n is %" PRId64 " and classes is %" PRId64 "; neither can be below 0", out->n,
+                        out->classes);
+    return out->probs.data ? lli_array_check(ctx, "ll_outcome: probs", &out->probs) : LL_OK;
 }
 
 static ll_status check_logs(ll_context *ctx, const char *name, const ll_outcome *points) {

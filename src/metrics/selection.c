@@ -9,7 +9,7 @@
 
 const char *ll_split_name(ll_split split) {
     static const char *const names[] = {"val", "test", "all"};
-    return split < LL_SPLIT_COUNT ? names[split] : "";
+    return (unsigned)split < LL_SPLIT_COUNT ? names[split] : "";
 }
 
 ll_status lli_selection_parse(lli_selection *out, ll_context *ctx, const char *protocol, const char *by) {

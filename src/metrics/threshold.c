@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cut of a confidence for a wanted risk or coverage. */
+#include "base/abi.h"
 #include "base/memory.h"
 #include "metrics/outcome.h"
 #include "metrics/selective.h"
@@ -28,6 +29,7 @@ done:
 }
 
 ll_status ll_threshold_at_risk(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double risk) {
+    LLI_NEED(ctx, out, points);
     lli_curve curve = {0};
     if (!(risk >= 0 && risk <= 1))
         return lli_fail(ctx, LL_ERR_USAGE, "the risk is %g; expected a number in [0,1]", risk);
@@ -39,6 +41,7 @@ ll_status ll_threshold_at_risk(ll_threshold *out, ll_context *ctx, const ll_outc
 }
 
 ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, const ll_outcome *points, ll_confidence by, double coverage) {
+    LLI_NEED(ctx, out, points);
     lli_curve curve = {0};
     if (!(coverage > 0 && coverage <= 1))
         return lli_fail(ctx, LL_ERR_USAGE, "the coverage is %g; expected a number in (0,1]", coverage);

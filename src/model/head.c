@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "kernels/large.h"
@@ -81,7 +82,14 @@ static ll_status find_layout(ll_context *ctx, bool *transposed, const ll_array *
 }
 
 ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_array *bias, int64_t features, ll_head_layout layout) {
+    LLI_NEED(ctx, out);
     *out = NULL;
+    LLI_TRY(lli_array_check(ctx, "the head's weight", &weight));
+    if (bias)
+        LLI_TRY(lli_array_check(ctx, "the head's bias", bias));
+    if ((unsigned)layout > LL_HEAD_LAYOUT_DK || features < 1)
+        return lli_fail(ctx, LL_ERR_USAGE, "ll_head_new: layout is %d and features is %" PRId64 "; expected one of ll_head_layout and at "
+                        "least 1", (int)layout, features);
     bool transposed = false;
     LLI_TRY(find_layout(ctx, &transposed, &weight, features, layout));
     int64_t D = features, K = transposed ? weight.shape[1] : weight.shape[0];
@@ -112,23 +120,23 @@ done:
 }
 
 int64_t ll_head_classes(const ll_head *head) {
-    return head->K;
+    return head ? head->K : 0;
 }
 
 int64_t ll_head_features(const ll_head *head) {
-    return head->D;
+    return head ? head->D : 0;
 }
 
 ll_array ll_head_weight_view(const ll_head *head) {
-    return ll_array_view(head->W, LL_DTYPE_F32, 2, (int64_t[]){head->K, head->D});
+    return head ? ll_array_view(head->W, LL_DTYPE_F32, 2, (int64_t[]){head->K, head->D}) : (ll_array){.rank = -1};
 }
 
 ll_array ll_head_bias_view(const ll_head *head) {
-    return ll_array_view(head->b, LL_DTYPE_F32, 1, &head->K);
+    return head ? ll_array_view(head->b, LL_DTYPE_F32, 1, &head->K) : (ll_array){.rank = -1};
 }
 
 double ll_head_gradient_norm(const ll_head *head) {
-    return head->gradient_norm;
+    return head ? head->gradient_norm : NAN;
 }
 
 static void pack(const lli_model *m, float *theta, const float *const *tensors) {

@@ -18,8 +18,15 @@
 
 enum { METHODS_MAX = 8 };
 
+struct ll_comparison {
+    double risk;
+    int64_t count;
+    ll_compare_row rows[METHODS_MAX];
+    ll_evaluation evaluations[METHODS_MAX];
+};
+
 void ll_compare_options_init(ll_compare_options *options, size_t struct_size) {
-    const ll_compare_options defaults = {.risk = 0.01, .fit = ll_fit_options_default()};
+    const ll_compare_options defaults = {.risk = 0.01};
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
@@ -33,13 +40,13 @@ typedef struct entry {
     ll_status *outcomes; /* [tasks] */
 } entry;
 
-typedef struct comparison {
+typedef struct work {
     entry entries[METHODS_MAX];
     size_t count;
     int64_t tasks;
     int64_t *order;  /* [tasks] entry of each task */
     int64_t *number; /* [tasks] its number there */
-} comparison;
+} work;
 
 static ll_status entry_init(ll_context *ctx, entry *e, const lli_start *start, const ll_dataset *train, const ll_fit_options *given,
                             const char *method, lli_meter *meter) {
@@ -64,7 +71,7 @@ static void entry_release(entry *e) {
 }
 
 /* Long single chains first, so that the many short tasks fill the gaps at the end. */
-static ll_status order_tasks(ll_context *ctx, comparison *c) {
+static ll_status order_tasks(ll_context *ctx, work *c) {
     for (size_t i = 0; i < c->count; i++)
         c->tasks += c->entries[i].tasks;
     LLI_TRY(lli_memory_new(ctx, &c->order, c->tasks, sizeof *c->order));
@@ -80,7 +87,7 @@ static ll_status order_tasks(ll_context *ctx, comparison *c) {
 }
 
 static ll_status run_task(ll_context *ctx, void *arg, int64_t task, int worker) {
-    comparison *c = arg;
+    work *c = arg;
     entry *e = &c->entries[c->order[task]];
     int64_t number = c->number[task];
     double begin = lli_clock_seconds();
@@ -96,7 +103,8 @@ static ll_status predict(ll_context *ctx, ll_predictions **out, const entry *e, 
     return lli_predictions_collect(out, ctx, e->ensemble, data, &request, &totals);
 }
 
-static ll_status judge(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, const ll_dataset *out, double risk) {
+static ll_status judge(ll_context *ctx, ll_compare_row *row, ll_evaluation *evaluation, const entry *e, const ll_dataset *test,
+                       const ll_dataset *out, double risk) {
     ll_predictions *p = NULL, *outside = NULL;
     ll_status status;
     double begin = lli_clock_seconds();
@@ -104,7 +112,7 @@ static ll_status judge(ll_context *ctx, ll_compare_row *row, const entry *e, con
     row->seconds_predict = lli_clock_seconds() - begin;
     if (out)
         LLI_DO(predict(ctx, &outside, e, out));
-    LLI_DO(lli_evaluate(&row->evaluation, ctx, &p->view, outside ? &outside->view : NULL, NULL, NULL));
+    LLI_DO(lli_evaluate(evaluation, ctx, &p->view, outside ? &outside->view : NULL, NULL, NULL));
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
         if (p->view.confidence[c])
             LLI_DO(ll_threshold_at_risk(&row->threshold[c], ctx, &p->view, (ll_confidence)c, risk));
@@ -131,10 +139,6 @@ done:
 }
 
 static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_compare_options *o) {
-    if (o->struct_size != sizeof *o)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "ll_compare_options has %zu bytes where %zu were expected: start from ll_compare_options_default()", o->struct_size,
-                        sizeof *o);
     if (!(o->risk >= 0 && o->risk <= 1))
         return lli_fail(ctx, LL_ERR_USAGE, "--risk is %g; expected a number in [0,1]", o->risk);
     if (!test->labels)
@@ -149,7 +153,7 @@ static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_datase
 }
 
 /* An entry for each method that starts at theta*, and the order of their tasks. */
-static ll_status comparison_init(ll_context *ctx, comparison *c, const lli_start *start, const ll_dataset *train,
+static ll_status work_init(ll_context *ctx, work *c, const lli_start *start, const ll_dataset *train,
                                  const ll_fit_options *options, lli_meter *meter) {
     int64_t steps = 0;
     for (size_t i = 0; i < ll_method_count(); i++) {
@@ -164,7 +168,7 @@ static ll_status comparison_init(ll_context *ctx, comparison *c, const lli_start
     return order_tasks(ctx, c);
 }
 
-static void comparison_release(comparison *c) {
+static void work_release(work *c) {
     for (size_t i = 0; i < LLI_COUNT(c->entries); i++)
         entry_release(&c->entries[i]);
     lli_memory_free(c->order);
@@ -172,73 +176,98 @@ static void comparison_release(comparison *c) {
 }
 
 /* What a method's tasks came to. */
-static ll_status report(ll_context *ctx, ll_compare_row *row, const entry *e, const ll_dataset *test, const ll_compare_options *options) {
-    *row = (ll_compare_row){.method = e->fit.method->info.name, .samples = e->options.samples};
+static ll_status report(ll_context *ctx, ll_comparison *out, const entry *e, const ll_dataset *test, const ll_compare_options *options) {
+    ll_compare_row *row = &out->rows[out->count];
+    ll_evaluation *evaluation = &out->evaluations[out->count++];
+    *row = (ll_compare_row){.method = e->fit.method->info.name, .samples = e->options.samples, .evaluation = evaluation};
     for (int64_t t = 0; t < e->tasks; t++) {
         row->seconds_fit += e->seconds[t];
         row->diverged = row->diverged || e->outcomes[t] == LL_ERR_DIVERGED;
     }
     if (row->diverged)
         return LL_OK;
-    ll_status status = judge(ctx, row, e, test, options->out, options->risk);
+    ll_status status = judge(ctx, row, evaluation, e, test, options->out, options->risk);
     row->diverged = status == LL_ERR_DIVERGED;
     if (row->diverged || status != LL_OK)
         return row->diverged ? LL_OK : status;
     return options->predictions ? write_predictions(ctx, e, test, options) : LL_OK;
 }
 
-static ll_status compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
+static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                          const ll_network *network, const ll_compare_options *options) {
     LLI_TRY(check(ctx, train, test, options));
     lli_start start = {0};
     lli_meter meter;
-    comparison *c;
+    ll_comparison *made = NULL;
+    work *c;
     LLI_TRY(lli_memory_new(ctx, &c, 1, sizeof *c));
     ll_status status;
-    ll_fit_options shared = options->fit;
+    ll_fit_options each = ll_fit_options_default();
+    LLI_DO(lli_abi_take(ctx, "ll_fit_options", &each, sizeof each, options->fit, 0));
+    ll_fit_options shared = each;
     shared.method = "sgd";
-    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, network || options->fit.layers > 1));
+    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, network || each.layers > 1));
     LLI_DO(lli_start_init(ctx, &start, train, head, network, &shared));
     if (test->K > start.origin.model->K)
         LLI_DO(lli_fail(ctx, LL_ERR_DATA, "the largest test label is %lld, but there are %lld classes", (long long)test->K - 1,
                         (long long)start.origin.model->K));
-    ll_fit_options each = options->fit;
     each.lr = shared.lr; /* chosen, and told, once */
-    memset(rows, 0, ll_method_count() * sizeof *rows);
-    LLI_DO(comparison_init(ctx, c, &start, train, &each, &meter));
+    LLI_DO(lli_memory_new(ctx, &made, 1, sizeof *made));
+    made->risk = options->risk;
+    LLI_DO(work_init(ctx, c, &start, train, &each, &meter));
     LLI_DO(lli_pool_run(ctx, run_task, c, c->tasks));
     for (size_t i = 0; i < c->count; i++)
-        LLI_DO(report(ctx, &rows[i], &c->entries[i], test, options));
+        LLI_DO(report(ctx, made, &c->entries[i], test, options));
     for (size_t i = 0; i < c->count; i++)
-        if (!rows[i].diverged)
+        if (!made->rows[i].diverged)
             lli_fit_doubt(ctx, c->entries[i].ensemble, &start, &c->entries[i].options, train);
+    *out = made;
+    made = NULL;
 done:
-    comparison_release(c);
+    ll_comparison_free(made);
+    work_release(c);
     lli_memory_free(c);
     lli_start_release(&start);
     return status;
 }
 
-ll_status ll_compare(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
+ll_status ll_compare(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                      const ll_compare_options *options) {
-    ll_compare_options defaults = ll_compare_options_default();
-    return compare(rows, ctx, train, test, head, NULL, options ? options : &defaults);
+    LLI_NEED(ctx, out, train, test);
+    *out = NULL;
+    ll_compare_options o = ll_compare_options_default();
+    LLI_TRY(lli_abi_take(ctx, "ll_compare_options", &o, sizeof o, options, 0));
+    return compare(out, ctx, train, test, head, NULL, &o);
 }
 
-ll_status ll_compare_network(ll_compare_row *rows, ll_context *ctx, const ll_dataset *train, const ll_dataset *test,
+ll_status ll_compare_network(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test,
                              const ll_network *network, const ll_compare_options *options) {
-    ll_compare_options defaults = ll_compare_options_default();
+    LLI_NEED(ctx, out, train, test, network);
+    *out = NULL;
+    ll_compare_options o = ll_compare_options_default();
+    LLI_TRY(lli_abi_take(ctx, "ll_compare_options", &o, sizeof o, options, 0));
     ll_dataset *kept;
     ll_status status = lli_network_split(&kept, NULL, ctx, train, network);
     if (status == LL_OK)
-        status = compare(rows, ctx, kept ? kept : train, test, NULL, network, options ? options : &defaults);
+        status = compare(out, ctx, kept ? kept : train, test, NULL, network, &o);
     ll_dataset_free(kept);
     return status;
 }
 
-ll_status ll_compare_text(char **out, ll_context *ctx, const ll_compare_row *rows, const ll_compare_options *options, ll_text_form form) {
-    int64_t count = 0;
-    while (count < (int64_t)ll_method_count() && rows[count].method)
-        count++;
-    return lli_compare_text(out, ctx, rows, count, options ? options->risk : ll_compare_options_default().risk, form);
+void ll_comparison_free(ll_comparison *comparison) {
+    lli_memory_free(comparison);
+}
+
+int64_t ll_comparison_count(const ll_comparison *comparison) {
+    return comparison ? comparison->count : 0;
+}
+
+const ll_compare_row *ll_comparison_row(const ll_comparison *comparison, int64_t i) {
+    return comparison && i >= 0 && i < comparison->count ? &comparison->rows[i] : NULL;
+}
+
+ll_status ll_comparison_text(char **out, ll_context *ctx, const ll_comparison *comparison, ll_text_form form) {
+    LLI_NEED(ctx, out, comparison);
+    LLI_TRY(lli_need_form(ctx, form));
+    return lli_compare_text(out, ctx, comparison->rows, comparison->count, comparison->risk, form);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Data sets from files. */
+#include "base/abi.h"
 #include "data/dataset.h"
 #include "formats/file.h"
 #include "pipeline/pair.h"
 
 ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels, int64_t classes) {
+    LLI_NEED(ctx, out, features);
     *out = NULL;
     static const char *const names[] = {"features", "x", NULL};
     ll_bundle *held[2] = {NULL, NULL};

@@ -26,7 +26,8 @@ static const ll_option table[] = {
 };
 
 const ll_option *ll_encode_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
@@ -237,6 +238,7 @@ static int64_t rows_of(const ll_dataset *data) {
 
 ll_status ll_encode_write(ll_context *ctx, const char *path, const ll_network *network, const ll_encode_data *parts,
                           const ll_encode_options *options) {
+    LLI_NEED(ctx, path, network, parts);
     ll_encode_options o = ll_encode_options_default();
     LLI_TRY(LLI_OPTION_TAKE(ctx, ll_encode_options, &o, options, table, LLI_COUNT(table)));
     ll_encode_data data = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Predictions from files, and their evaluation with a cost matrix from a file. */
 #include "base/abi.h"
+#include "base/memory.h"
 #include "metrics/evaluate.h"
 #include "metrics/outcome.h"
 #include "pipeline/pair.h"
@@ -18,6 +19,7 @@ static ll_status check(ll_context *ctx, const char *path, ll_predictions *p) {
 }
 
 ll_status ll_predictions_read(ll_predictions **out, ll_context *ctx, const char *path, const char *labels) {
+    LLI_NEED(ctx, out, path);
     *out = NULL;
     ll_bundle *bundle = NULL, *held = NULL;
     ll_predictions *p = NULL;
@@ -41,6 +43,7 @@ done:
 }
 
 ll_status ll_predictions_read_out(ll_predictions **out, ll_context *ctx, const char *path) {
+    LLI_NEED(ctx, out, path);
     *out = NULL;
     ll_bundle *bundle;
     LLI_TRY(ll_bundle_read(&bundle, ctx, path));
@@ -60,6 +63,7 @@ done:
 }
 
 ll_status ll_predictions_from(ll_predictions **out, ll_context *ctx, const char *outputs, bool logits, const char *labels) {
+    LLI_NEED(ctx, out, outputs);
     *out = NULL;
     static const char *const output_names[] = {"probs", "logits", NULL};
     ll_bundle *held[2] = {NULL, NULL};
@@ -73,20 +77,31 @@ done:
     return status;
 }
 
-ll_status ll_evaluate(ll_evaluation *evaluation, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
+ll_status ll_evaluate(ll_evaluation **out, ll_context *ctx, const ll_outcome *points, const ll_outcome *out_points,
                       const ll_evaluate_options *options) {
+    LLI_NEED(ctx, out, points);
+    *out = NULL;
     ll_bundle *held = NULL;
+    ll_evaluation *evaluation = NULL;
     ll_array costs;
-    ll_outcome in = {0}, out = {0};
+    ll_outcome in = {0}, outside = {0};
     ll_evaluate_options o = ll_evaluate_options_default();
     ll_status status;
     LLI_DO(lli_abi_take(ctx, "ll_evaluate_options", &o, sizeof o, options, 0));
     LLI_DO(lli_outcome_take(&in, ctx, points));
-    LLI_DO(lli_outcome_take(&out, ctx, out_points));
+    LLI_DO(lli_outcome_take(&outside, ctx, out_points));
     if (o.costs)
         LLI_DO(ll_array_read(&held, &costs, ctx, o.costs, (const char *const[]){"costs", NULL}));
-    LLI_DO(lli_evaluate(evaluation, ctx, &in, out_points ? &out : NULL, &o, o.costs ? &costs : NULL));
+    LLI_DO(lli_memory_new(ctx, &evaluation, 1, sizeof *evaluation));
+    LLI_DO(lli_evaluate(evaluation, ctx, &in, out_points ? &outside : NULL, &o, o.costs ? &costs : NULL));
+    *out = evaluation;
+    evaluation = NULL;
 done:
+    ll_evaluation_free(evaluation);
     ll_bundle_free(held);
     return status;
+}
+
+void ll_evaluation_free(ll_evaluation *evaluation) {
+    lli_memory_free(evaluation);
 }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
+#include "base/memory.h"
 #include "formats/tree.h"
 
 /* More points than any file holds: a number that was damaged. */
@@ -136,13 +138,20 @@ static bool read_all(ll_evaluation *e, const lli_tree *tree) {
            read_ood(e, lli_tree_get(tree, "ood"));
 }
 
-ll_status ll_evaluation_read(ll_evaluation *evaluation, ll_context *ctx, const char *path) {
-    lli_tree *tree;
+ll_status ll_evaluation_read(ll_evaluation **out, ll_context *ctx, const char *path) {
+    LLI_NEED(ctx, out, path);
+    *out = NULL;
+    ll_evaluation *evaluation = NULL;
+    lli_tree *tree = NULL;
     ll_status status;
     LLI_DO(lli_tree_read(&tree, ctx, path));
+    LLI_DO(lli_memory_new(ctx, &evaluation, 1, sizeof *evaluation));
     if (!read_all(evaluation, tree))
         LLI_DO(lli_fail(ctx, LL_ERR_FORMAT, "%s is not an evaluation; expected what lastlayer evaluate --json prints", path));
+    *out = evaluation;
+    evaluation = NULL;
 done:
+    ll_evaluation_free(evaluation);
     lli_tree_free(tree);
     return status;
 }

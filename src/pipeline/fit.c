@@ -84,16 +84,19 @@ done:
 }
 
 ll_status ll_fit(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_head *head, const ll_fit_options *options) {
+    LLI_NEED(ctx, out, data);
     return fit_memory(out, ctx, data, head, NULL, options);
 }
 
 ll_status ll_fit_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head, const ll_fit_options *options,
                        bool resume) {
+    LLI_NEED(ctx, path, data);
     return fit_file(ctx, path, data, head, NULL, options, resume);
 }
 
 ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *data, const ll_network *network,
                          const ll_fit_options *options) {
+    LLI_NEED(ctx, out, data, network);
     *out = NULL;
     ll_dataset *kept;
     ll_status status = lli_network_split(&kept, NULL, ctx, data, network);
@@ -105,6 +108,7 @@ ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dataset *d
 
 ll_status ll_fit_network_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_network *network,
                                const ll_fit_options *options, bool resume) {
+    LLI_NEED(ctx, path, data, network);
     ll_dataset *kept;
     ll_status status = lli_network_split(&kept, NULL, ctx, data, network);
     if (status == LL_OK)
@@ -127,6 +131,7 @@ void ll_ensemble_images_init(ll_images_options *out, size_t struct_size, const l
 }
 
 ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) {
+    LLI_NEED(ctx, out, path);
     *out = NULL;
     ll_bundle *bundle;
     LLI_TRY(ll_bundle_read(&bundle, ctx, path));
@@ -136,7 +141,9 @@ ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path)
     return status;
 }
 
-ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *e) {
+ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble) {
+    LLI_NEED(ctx, path, ensemble);
+    const ll_ensemble *e = ensemble;
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
     int64_t count = lli_ensemble_arrays(arrays, &e->plan);
     for (int i = 0; i < e->plan.model->tensors; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Heads from files: which array is the weight, which the bias. */
+#include "base/abi.h"
 #include "model/head.h"
 
 #include <string.h>
@@ -46,6 +47,7 @@ static ll_status read_sibling(ll_context *ctx, ll_bundle **out, ll_array *bias, 
 }
 
 ll_status ll_head_read(ll_head **out, ll_context *ctx, const char *weight, const char *bias, int64_t features, ll_head_layout layout) {
+    LLI_NEED(ctx, out, weight);
     *out = NULL;
     const char *weight_names[LLI_COUNT(pairs) + 1] = {NULL};
     for (size_t i = 0; i < LLI_COUNT(pairs); i++)

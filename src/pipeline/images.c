@@ -26,7 +26,8 @@ void ll_images_options_init(ll_images_options *options, size_t struct_size) {
 }
 
 const ll_option *ll_images_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
@@ -110,6 +111,7 @@ done:
 }
 
 ll_status ll_images_read(ll_images **out, ll_context *ctx, const char *data, const ll_images_options *options) {
+    LLI_NEED(ctx, out, data);
     ll_images_options chosen = ll_images_options_default();
     lli_source source = {0};
     ll_images *images = NULL;
@@ -160,10 +162,13 @@ void ll_images_free(ll_images *images) {
 }
 
 const ll_dataset *ll_images_dataset(const ll_images *images, ll_images_part part) {
-    return part == LL_IMAGES_TRAIN ? images->train : part == LL_IMAGES_TEST ? images->test : images->out;
+    if (!images)
+        return NULL;
+    return part == LL_IMAGES_TRAIN ? images->train : part == LL_IMAGES_TEST ? images->test : part == LL_IMAGES_OUT ? images->out : NULL;
 }
 
 const int32_t *ll_images_classes(const ll_images *images, int64_t *count) {
-    *count = images->K;
-    return images->classes;
+    if (count)
+        *count = images ? images->K : 0;
+    return images ? images->classes : NULL;
 }

@@ -42,7 +42,8 @@ void ll_import_options_init(ll_import_options *options, size_t struct_size) {
 }
 
 const ll_option *ll_import_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
@@ -374,6 +375,7 @@ done:
 
 ll_status ll_network_import(ll_network **out, ll_context *ctx, const char *path, const ll_images *images,
                             const ll_import_options *options) {
+    LLI_NEED(ctx, out, path);
     ll_import_options chosen = ll_import_options_default();
     import m = {.ctx = ctx, .path = path};
     ll_bundle *bundle = NULL;

@@ -64,25 +64,27 @@ void ll_network_free(ll_network *n) {
 }
 
 const char *ll_network_text(const ll_network *n) {
-    return lli_network_text(n->net);
+    return n ? lli_network_text(n->net) : "";
 }
 
 int64_t ll_network_classes(const ll_network *n) {
-    return n->model->K;
+    return n ? n->model->K : 0;
 }
 
 int64_t ll_network_features(const ll_network *n) {
-    return n->model->features;
+    return n ? n->model->features : 0;
 }
 
 const int64_t *ll_network_holdout(const ll_network *n, int64_t *count) {
-    *count = n->holdout_count;
-    return n->holdout;
+    if (count)
+        *count = n ? n->holdout_count : 0;
+    return n ? n->holdout : NULL;
 }
 
 const ll_epoch *ll_network_epochs(const ll_network *n, int64_t *count) {
-    *count = n->epoch_count;
-    return n->epochs;
+    if (count)
+        *count = n ? n->epoch_count : 0;
+    return n ? n->epochs : NULL;
 }
 
 void ll_network_images_init(ll_images_options *out, size_t struct_size, const ll_network *n) {
@@ -97,7 +99,7 @@ void ll_network_images_init(ll_images_options *out, size_t struct_size, const ll
 }
 
 int64_t ll_network_kept(const ll_network *n) {
-    return n->kept;
+    return n ? n->kept : 0;
 }
 
 ll_status lli_network_check_rows(ll_context *ctx, const ll_network *n, const lli_rows *rows, const char *what) {
@@ -190,7 +192,9 @@ done:
     return status;
 }
 
-ll_status ll_network_write(ll_context *ctx, const char *path, const ll_network *n) {
+ll_status ll_network_write(ll_context *ctx, const char *path, const ll_network *network) {
+    LLI_NEED(ctx, path, network);
+    const ll_network *n = network;
     float *block = NULL, *tensors[LLI_TENSORS_MAX];
     double *epochs = NULL;
     ll_named_array arrays[ARRAYS_MAX];
@@ -375,6 +379,7 @@ static ll_status read_epochs(ll_context *ctx, ll_network *n, const ll_bundle *bu
 }
 
 ll_status ll_network_read(ll_network **out, ll_context *ctx, const char *path) {
+    LLI_NEED(ctx, out, path);
     *out = NULL;
     ll_bundle *bundle;
     ll_network *n = NULL;

@@ -59,7 +59,7 @@ done:
 }
 
 int64_t ll_network_held(const ll_network *n, const ll_dataset *data) {
-    const char *hash = lli_provenance_get(&n->provenance, "features_sha256");
+    const char *hash = n && data ? lli_provenance_get(&n->provenance, "features_sha256") : NULL;
     return hash && strcmp(hash, data->features_hash) == 0 ? n->holdout_count : 0;
 }
 

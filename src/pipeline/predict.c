@@ -37,7 +37,8 @@ static const ll_option table[] = {
 };
 
 const ll_option *ll_predict_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
@@ -148,8 +149,10 @@ static ll_status totals_init(ll_context *ctx, lli_predict_totals *t, const lli_p
     return lli_memory_new(ctx, &t->member_label, request->R * S, sizeof(int32_t));
 }
 
-ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *e, const ll_dataset *data,
+ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
                            const ll_predict_options *options) {
+    LLI_NEED(ctx, path, ensemble, data);
+    const ll_ensemble *e = ensemble;
     ll_predict_options o = ll_predict_options_default();
     LLI_TRY(LLI_OPTION_TAKE(ctx, ll_predict_options, &o, options, table, LLI_COUNT(table)));
     LLI_TRY(check(ctx, e, data, &o));

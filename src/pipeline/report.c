@@ -46,7 +46,8 @@ static const ll_option table[] = {
 };
 
 const ll_option *ll_report_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
@@ -231,8 +232,7 @@ static ll_status add_evaluation(ll_context *ctx, job *j, entry *e, const ll_repo
     if (input->ood)
         return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, which --ood cannot add to; evaluate its predictions with --ood",
                         input->file);
-    LLI_TRY(lli_memory_new(ctx, &e->evaluation, 1, sizeof *e->evaluation));
-    LLI_TRY(ll_evaluation_read(e->evaluation, ctx, input->file));
+    LLI_TRY(ll_evaluation_read(&e->evaluation, ctx, input->file));
     LLI_TRY(input->name ? lli_memory_text(ctx, &e->name, input->name) : stem(ctx, &e->name, input->file));
     j->methods[j->page.count++] = (lli_page_method){
         .name = e->name, .evaluation = e->evaluation, .points = {.classes = e->evaluation->classes}};
@@ -297,26 +297,26 @@ done:
     return status;
 }
 
-ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *given, int64_t given_count,
+ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
                           const ll_report_options *options) {
+    LLI_NEED(ctx, path, inputs);
     ll_report_options o = ll_report_options_default();
     LLI_TRY(LLI_OPTION_TAKE(ctx, ll_report_options, &o, options, table, LLI_COUNT(table)));
-    if (given_count < 1 || given_count > LLI_REPORT_INPUTS_MAX)
-        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, LLI_REPORT_INPUTS_MAX, given_count);
+    if (count < 1 || count > LLI_REPORT_INPUTS_MAX)
+        return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, LLI_REPORT_INPUTS_MAX, count);
     job *j;
     ll_status status;
     LLI_TRY(lli_memory_new(ctx, &j, 1, sizeof *j));
-    LLI_DO(lli_report_inputs_expand(&j->inputs, ctx, given, given_count));
-    const ll_report_input *inputs = j->inputs.list;
-    int64_t count = j->inputs.count;
-    LLI_DO(lli_memory_new(ctx, &j->entries, count, sizeof *j->entries));
-    j->count = count;
+    LLI_DO(lli_report_inputs_expand(&j->inputs, ctx, inputs, count));
+    const ll_report_input *files = j->inputs.list;
+    LLI_DO(lli_memory_new(ctx, &j->entries, j->inputs.count, sizeof *j->entries));
+    j->count = j->inputs.count;
     j->page = (lli_page){.title = o.title ? o.title : "", .command = o.command, .methods = j->methods, .sources = j->sources};
-    for (int64_t i = 0; i < count; i++)
-        LLI_DO(add(ctx, j, &j->entries[i], &inputs[i], o.labels));
+    for (int64_t i = 0; i < j->count; i++)
+        LLI_DO(add(ctx, j, &j->entries[i], &files[i], o.labels));
     if (!j->page.count)
         LLI_DO(
-            lli_fail(ctx, LL_ERR_USAGE, "%s is an ensemble; a report needs predictions: make them with lastlayer predict", inputs[0].file));
+            lli_fail(ctx, LL_ERR_USAGE, "%s is an ensemble; a report needs predictions: make them with lastlayer predict", files[0].file));
     int64_t points = 0;
     for (int64_t m = 0; m < j->page.count; m++)
         points += j->methods[m].points.n;

@@ -95,7 +95,11 @@ static ll_status take(ll_report_input *out, ll_context *ctx, const ll_report_inp
     if (said != given->struct_size)
         return lli_fail(ctx, LL_ERR_USAGE, "input %lld of the report has a struct_size of %zu and the first has %zu; they must be equal",
                         (long long)i, said, given->struct_size);
-    return lli_abi_take(ctx, "ll_report_input", out, sizeof *out, at, zero);
+    LLI_TRY(lli_abi_take(ctx, "ll_report_input", out, sizeof *out, at, zero));
+    if (!out->file || (unsigned)out->kind > LL_REPORT_LOGITS)
+        return lli_fail(ctx, LL_ERR_USAGE, "input %lld of the report has %s; expected one of ll_report_kind, and a file", (long long)i,
+                        out->file ? "a kind that does not exist" : "the file NULL");
+    return LL_OK;
 }
 
 ll_status lli_report_inputs_expand(lli_report_inputs *out, ll_context *ctx, const ll_report_input *given, int64_t count) {

@@ -58,7 +58,8 @@ static const ll_option table[] = {
 };
 
 const ll_option *ll_reproduce_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
@@ -351,12 +352,16 @@ static ll_status run_all(ll_context *ctx, lli_reproduce *r) {
 }
 
 ll_status ll_reproduce(char **out, ll_context *ctx, const char *name, const ll_reproduce_options *options) {
+    LLI_NEED(ctx, out, name);
     *out = NULL;
     lli_reproduce *r;
     LLI_TRY(lli_memory_new(ctx, &r, 1, sizeof *r));
     r->options = ll_reproduce_options_default();
     ll_status status;
     LLI_DO(LLI_OPTION_TAKE(ctx, ll_reproduce_options, &r->options, options, table, LLI_COUNT(table)));
+    if (!r->options.folder || !r->options.seeds)
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE,
+                        "folder and seeds of ll_reproduce_options must not be NULL: start from ll_reproduce_options_default()"));
     LLI_DO(check(ctx, r, name, &r->options));
     LLI_DO(lli_reproduce_images(ctx, r, LLI_TASK_SELECTIVE)); /* what is missing is told before anything is made */
     LLI_DO(check_given(ctx, r));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "formats/journal.h"
@@ -199,6 +200,7 @@ done:
 }
 
 ll_status ll_results_read(ll_results **out, ll_context *ctx, const char *store) {
+    LLI_NEED(ctx, out, store);
     *out = NULL;
     ll_results *r = NULL;
     char *lines = NULL;
@@ -255,23 +257,25 @@ void ll_results_free(ll_results *r) {
 }
 
 int64_t ll_results_count(const ll_results *r) {
-    return r->count;
+    return r ? r->count : 0;
 }
 
 const ll_trial *ll_results_trial(const ll_results *r, int64_t i) {
-    return i >= 0 && i < r->count ? &r->trials[i] : NULL;
+    return i >= 0 && i < ll_results_count(r) ? &r->trials[i] : NULL;
 }
 
 int64_t ll_results_best(const ll_results *r, const char *method, const char *protocol, const char *by) {
     ll_context words = {0}; /* only for the sentence, which nobody reads */
     lli_selection selection;
-    return lli_selection_parse(&selection, &words, protocol, by) == LL_OK ? lli_selection_best(&selection, r->trials, r->count, method)
+    return r && lli_selection_parse(&selection, &words, protocol, by) == LL_OK ? lli_selection_best(&selection, r->trials, r->count, method)
                                                                           : -1;
 }
 
-ll_status ll_results_text(char **out, ll_context *ctx, const ll_results *r, const char *protocol, const char *by, ll_text_form form) {
+ll_status ll_results_text(char **out, ll_context *ctx, const ll_results *results, const char *protocol, const char *by, ll_text_form form) {
+    LLI_NEED(ctx, out, results);
+    LLI_TRY(lli_need_form(ctx, form));
     *out = NULL;
     lli_selection selection;
     LLI_TRY(lli_selection_parse(&selection, ctx, protocol, by));
-    return lli_trials_text(out, ctx, r->trials, r->count, &selection, form);
+    return lli_trials_text(out, ctx, results->trials, results->count, &selection, form);
 }

@@ -189,6 +189,7 @@ static ll_status take_network_rows(ll_context *ctx, lli_search *s) {
 }
 
 ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options) {
+    LLI_NEED(ctx, store, data);
     return lli_search_named(ctx, store, data, options, NULL);
 }
 

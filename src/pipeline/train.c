@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "data/augment.h"
@@ -212,6 +213,7 @@ static ll_status finish(ll_network **out, ll_context *ctx, run *r) {
 }
 
 ll_status ll_train(ll_network **out, ll_context *ctx, const ll_dataset *data, const ll_train_options *options) {
+    LLI_NEED(ctx, out, data);
     *out = NULL;
     run r = {0};
     ll_status status;
@@ -251,6 +253,7 @@ static ll_status restore(ll_context *ctx, run *r, lli_slots *slots, const char *
 
 ll_status ll_train_write(ll_network **out, ll_context *ctx, const char *path, const ll_dataset *data, const ll_train_options *options,
                          bool resume) {
+    LLI_NEED(ctx, path, data);
     run r = {0};
     ll_network *network = NULL;
     lli_slots *slots = NULL;
@@ -274,7 +277,9 @@ done:
     return status;
 }
 
-ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_network *n, const ll_dataset *data) {
+ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_network *network, const ll_dataset *data) {
+    LLI_NEED(ctx, out, network, data);
+    const ll_network *n = network;
     *out = (ll_network_score){0};
     if (!data->labels)
         return lli_fail(ctx, LL_ERR_DATA, "the rows to evaluate have no labels");

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -216,6 +217,11 @@ done:
 }
 
 ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array array, bool logits, const ll_array *labels) {
+    LLI_NEED(ctx, out);
+    *out = NULL;
+    LLI_TRY(lli_array_check(ctx, "the array", &array));
+    if (labels)
+        LLI_TRY(lli_array_check(ctx, "labels", labels));
     return lli_predictions_new(out, ctx, "the array", array, logits, "labels", labels);
 }
 

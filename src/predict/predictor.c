@@ -56,6 +56,7 @@ static void choose_block(ll_predictor *p, int64_t D, int64_t K) {
 }
 
 ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) {
+    LLI_NEED(ctx, out, ensemble);
     *out = NULL;
     ll_predictor *p;
     LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
@@ -98,7 +99,7 @@ void ll_predictor_free(ll_predictor *p) {
 }
 
 const char *ll_predictor_message(const ll_predictor *p) {
-    return p->ctx.message;
+    return p ? p->ctx.message : "there is no predictor: NULL was given";
 }
 
 static void keep_members(ll_prediction *out, const ll_predictor *p, int64_t at, int64_t s, int64_t count) {
@@ -182,7 +183,7 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     const lli_model *model = plan->model;
     const float *W = p->ensemble->tensor[model->head_tensor], *b = p->ensemble->tensor[model->head_tensor + 1];
-    bool running = out->truth && out->running_nll;
+    bool running = out->running_nll != NULL;
     const int32_t *truth = running || (out->truth && out->log_true) ? out->truth + block->at : NULL;
     float scale = plan->drop16 ? 65536.0f / (float)(65536 - plan->drop16) : 1;
     lli_tally_clear(&p->tally, block->n);
@@ -227,9 +228,35 @@ static ll_status check_logits(ll_predictor *p, int64_t row) {
     return LL_OK;
 }
 
+/* What the caller asks for makes sense: sizes, and the answers about the true class with all that they need. */
+static ll_status check_asked(ll_predictor *p, const ll_prediction *out, int64_t n, int64_t row) {
+    const lli_ensemble_plan *plan = &p->ensemble->plan;
+    int64_t floats;
+    if (n < 0 || row < 0 || !lli_multiply(&floats, n, plan->D) || floats > INT64_MAX / (int64_t)sizeof(float))
+        return lli_fail(&p->ctx, LL_ERR_USAGE, "ll_predictor_run: n is %" PRId64 " and row is %" PRId64 "; expected sizes of arrays", n,
+                        row);
+    int sums = (out->running_nll != NULL) + (out->running_brier != NULL) + (out->running_correct != NULL);
+    if (!sums && !out->log_true)
+        return LL_OK;
+    if (sums % 3 || !out->truth)
+        return lli_fail(&p->ctx, LL_ERR_USAGE, "ll_prediction: %s",
+                        sums % 3 ? "running_nll, running_brier and running_correct come together, and some of them are NULL"
+                                 : "truth is NULL; the running sums and log_true need it");
+    for (int64_t i = 0; i < n; i++)
+        if (out->truth[i] < 0 || out->truth[i] >= plan->K)
+            return lli_fail(&p->ctx, LL_ERR_USAGE, "ll_prediction: truth is %d in row %" PRId64 "; expected a class of 0..%" PRId64,
+                            (int)out->truth[i], i, plan->K - 1);
+    return LL_OK;
+}
+
 ll_status ll_predictor_run(ll_prediction *given, ll_predictor *p, const float *z, int64_t n, int64_t row) {
+    if (!p)
+        return LL_ERR_USAGE;
+    if (!given || (!z && n > 0))
+        return lli_fail(&p->ctx, LL_ERR_USAGE, "ll_predictor_run: %s is NULL; it must point to something", given ? "z" : "out");
     ll_prediction taken = {0}, *out = &taken;
     LLI_TRY(lli_abi_take(&p->ctx, "ll_prediction", out, sizeof *out, given, LLI_ABI_UP_TO(ll_prediction, log_true)));
+    LLI_TRY(check_asked(p, out, n, row));
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     int64_t D = plan->D;
     for (int64_t i = 0; i < n * D; i++)

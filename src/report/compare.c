@@ -28,7 +28,7 @@ int64_t lli_compare_suggest(const ll_compare_row *rows, int64_t count) {
             continue;
         }
         double ours = rows[i].threshold[c].coverage, theirs = rows[chosen].threshold[lli_compare_best(&rows[chosen])].coverage;
-        if (ours > theirs || (ours == theirs && rows[i].evaluation.min_aurc < rows[chosen].evaluation.min_aurc))
+        if (ours > theirs || (ours == theirs && rows[i].evaluation->min_aurc < rows[chosen].evaluation->min_aurc))
             chosen = i;
     }
     return chosen;
@@ -58,12 +58,12 @@ static const ll_confidence ood_by[OOD_COLUMNS] = {LL_CONFIDENCE_SR, LL_CONFIDENC
 static bool has_ood(const ll_compare_row *rows, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!rows[i].diverged)
-            return rows[i].evaluation.has_ood;
+            return rows[i].evaluation->has_ood;
     return false;
 }
 
 static void add_row(lli_table *table, const ll_compare_row *row, bool ood, bool exact) {
-    const ll_evaluation *e = &row->evaluation;
+    const ll_evaluation *e = row->evaluation;
     const ll_selective *s = e->selective;
     int c = lli_compare_best(row);
     lli_table_cell(table, row->method);
@@ -140,9 +140,9 @@ static void add_rules(lli_text *out, const ll_compare_row *rows, int64_t count, 
     lli_text_append(out, "\n", 1);
     for (lli_rule rule = LLI_RULE_ACCURACY; rule <= LLI_RULE_AURC; rule++)
         if (rule != LLI_RULE_MCE)
-            lli_rule_add(out, rule, &rows[i].evaluation, form);
-    if (rows[i].evaluation.has_ood)
-        lli_rule_add(out, LLI_RULE_AUROC, &rows[i].evaluation, form);
+            lli_rule_add(out, rule, rows[i].evaluation, form);
+    if (rows[i].evaluation->has_ood)
+        lli_rule_add(out, LLI_RULE_AUROC, rows[i].evaluation, form);
     lli_rule_note(out, "best", "the one of sr, std, hq with the least AURC", form);
     lli_rule_note(out, "cut", "of the confidence that answers most points within the risk, with its coverage and risk", form);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/abi.h"
 #include "base/memory.h"
 #include "report/json.h"
 #include "report/rules.h"
@@ -206,6 +207,8 @@ static void add_csv(lli_text *out, ll_context *ctx, const ll_evaluation *e) {
 }
 
 ll_status ll_evaluation_text(char **out, ll_context *ctx, const ll_evaluation *evaluation, ll_text_form form) {
+    LLI_NEED(ctx, out, evaluation);
+    LLI_TRY(lli_need_form(ctx, form));
     lli_text text;
     *out = NULL;
     lli_text_init(&text, ctx);

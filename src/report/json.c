@@ -177,6 +177,6 @@ void lli_json_compare_row(lli_text *out, const ll_compare_row *row) {
     lli_text_add(out, ",\n\"threshold\": {");
     thresholds(out, row);
     lli_text_add(out, "},\n\"evaluation\": ");
-    lli_json_evaluation(out, &row->evaluation);
+    lli_json_evaluation(out, row->evaluation);
     lli_text_add(out, "}");
 }

@@ -37,7 +37,8 @@ static const ll_option table[] = {
 };
 
 const ll_option *ll_train_options_table(size_t *count) {
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 

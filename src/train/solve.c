@@ -173,6 +173,7 @@ static void solver_release(solver *v) {
 }
 
 ll_status ll_head_solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *given) {
+    LLI_NEED(ctx, out, data);
     *out = NULL;
     ll_head_solve_options o = ll_head_solve_options_default();
     LLI_TRY(lli_abi_take(ctx, "ll_head_solve_options", &o, sizeof o, given, 0));

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 static void run(const uint8_t *bytes, size_t size) {
-    static ll_evaluation evaluation;
+    ll_evaluation *evaluation = NULL;
     static const int32_t label[] = {0, 1, 2, 0}, truth[] = {0, 1, 1, 2};
     static const double sr[] = {0.5, 0.75, 0.5, 0.625};
     static const float probs[] = {0.5f, 0.25f, 0.25f, 0.25f, 0.75f, 0, 0.25f, 0.25f, 0.5f, 0.625f, 0.25f, 0.125f};
@@ -13,6 +13,7 @@ static void run(const uint8_t *bytes, size_t size) {
     options.costs = FUZZ_FILE;
     fuzz_file(FUZZ_FILE, bytes, size);
     (void)fuzz_ok(ll_evaluate(&evaluation, fuzz_context(), &points, NULL, &options));
+    ll_evaluation_free(evaluation);
 }
 
 FUZZ_TARGET(run)

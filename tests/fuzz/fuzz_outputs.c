@@ -3,7 +3,6 @@
 #include "fuzz.h"
 
 static void run(const uint8_t *bytes, size_t size) {
-    static ll_evaluation evaluation;
     ll_context *ctx = fuzz_context();
     fuzz_file(FUZZ_FILE, bytes, size);
     for (int logits = 0; logits < 2; logits++) {
@@ -15,8 +14,10 @@ static void run(const uint8_t *bytes, size_t size) {
                 continue;
         }
         const ll_outcome *points = ll_predictions_view(predictions);
+        ll_evaluation *evaluation = NULL;
         if (points->truth && labelled)
             (void)fuzz_ok(ll_evaluate(&evaluation, ctx, points, NULL, NULL));
+        ll_evaluation_free(evaluation);
         ll_predictions_free(predictions);
     }
 }

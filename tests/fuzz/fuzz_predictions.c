@@ -3,15 +3,16 @@
 #include "fuzz.h"
 
 static void evaluate(const ll_outcome *points, const ll_outcome *out_points) {
-    static ll_evaluation evaluation;
+    ll_evaluation *evaluation = NULL;
     ll_context *ctx = fuzz_context();
     ll_threshold threshold;
     char *text;
     if (points->truth && fuzz_ok(ll_evaluate(&evaluation, ctx, points, out_points, NULL)) &&
-        fuzz_ok(ll_evaluation_text(&text, ctx, &evaluation, LL_TEXT_JSON))) {
+        fuzz_ok(ll_evaluation_text(&text, ctx, evaluation, LL_TEXT_JSON))) {
         fuzz_use_text(text);
         ll_text_free(text);
     }
+    ll_evaluation_free(evaluation);
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         (void)fuzz_ok(ll_threshold_at_risk(&threshold, ctx, points, c, 0.1));
         (void)fuzz_ok(ll_threshold_at_coverage(&threshold, ctx, points, c, 0.9));

@@ -121,14 +121,16 @@ static void test_compare(void **state) {
         ll_context *ctx = listening(&h);
         problem p = problem_new(ctx, 600, 16, 4);
         ll_compare_options o = ll_compare_options_default();
-        o.fit.samples = 5;
-        o.fit.epochs = 5;
-        o.fit.lr = broken ? 1e-13 : 0;
-        o.fit.dropout = 0.1;
-        ll_compare_row *rows = problem_room((int64_t)ll_method_count(), sizeof *rows);
-        CHECK_OK(ctx, ll_compare(rows, ctx, p.data, p.data, NULL, &o));
+        ll_fit_options fit = ll_fit_options_default();
+        fit.samples = 5;
+        fit.epochs = 5;
+        fit.lr = broken ? 1e-13 : 0;
+        fit.dropout = 0.1;
+        o.fit = &fit;
+        ll_comparison *compared;
+        CHECK_OK(ctx, ll_compare(&compared, ctx, p.data, p.data, NULL, &o));
         assert_int_equal(h.warnings, broken ? 3 : 0); /* sgd, sgld, bootstrap */
-        free(rows);
+        ll_comparison_free(compared);
         problem_free(&p);
         ll_context_free(ctx);
     }

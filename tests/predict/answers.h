@@ -12,13 +12,13 @@ static inline ll_prediction answers_new(int64_t n, int64_t K, int64_t S, const i
         .sr_tail = problem_room(n, sizeof(double)),
         .sr_logtail = problem_room(n, sizeof(double)),
         .margin_logtail = problem_room(n, sizeof(double)),
-        .log_true = problem_room(n, sizeof(double)),
+        .log_true = truth ? problem_room(n, sizeof(double)) : NULL,
         .probs = problem_room(n * K, sizeof(float)),
         .member_pmax = problem_room(n * S, sizeof(float)),
         .member_label = problem_room(n * S, sizeof(int32_t)),
-        .running_nll = problem_room(S, sizeof(double)),
-        .running_brier = problem_room(S, sizeof(double)),
-        .running_correct = problem_room(S, sizeof(int64_t)),
+        .running_nll = truth ? problem_room(S, sizeof(double)) : NULL,
+        .running_brier = truth ? problem_room(S, sizeof(double)) : NULL,
+        .running_correct = truth ? problem_room(S, sizeof(int64_t)) : NULL,
         .truth = truth,
     };
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
@@ -44,7 +44,7 @@ static inline ll_prediction answers_from(const ll_prediction *a, int64_t at, int
     b.sr_tail += at;
     b.sr_logtail += at;
     b.margin_logtail += at;
-    b.log_true += at;
+    b.log_true = a->log_true ? a->log_true + at : NULL;
     b.probs += at * K;
     b.member_pmax += at * S;
     b.member_label += at * S;
@@ -63,7 +63,8 @@ static inline void answers_check_same(const ll_prediction *a, int64_t a_at, cons
     assert_memory_equal(x.sr_tail, y.sr_tail, (size_t)n * sizeof(double));
     assert_memory_equal(x.sr_logtail, y.sr_logtail, (size_t)n * sizeof(double));
     assert_memory_equal(x.margin_logtail, y.margin_logtail, (size_t)n * sizeof(double));
-    assert_memory_equal(x.log_true, y.log_true, (size_t)n * sizeof(double));
+    if (x.log_true && y.log_true)
+        assert_memory_equal(x.log_true, y.log_true, (size_t)n * sizeof(double));
     assert_memory_equal(x.probs, y.probs, (size_t)(n * K) * sizeof(float));
     assert_memory_equal(x.member_pmax, y.member_pmax, (size_t)(n * S) * sizeof(float));
     assert_memory_equal(x.member_label, y.member_label, (size_t)(n * S) * sizeof(int32_t));

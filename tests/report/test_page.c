@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "metrics/evaluate.h"
 #include "report/confusions.h"
 #include "report/html.h"
 #include "report/svg.h"
@@ -222,7 +223,7 @@ static sample *make_sample(ll_context *ctx, int64_t n, double grain) {
     s->method = (lli_page_method){
         .name = "a", .points = {.n = n, .classes = CLASSES, .label = s->label, .truth = s->truth}, .evaluation = &s->evaluation, .S = 1};
     s->method.points.confidence[LL_CONFIDENCE_SR] = s->sr;
-    CHECK_OK(ctx, ll_evaluate(&s->evaluation, ctx, &s->method.points, NULL, NULL));
+    CHECK_OK(ctx, lli_evaluate(&s->evaluation, ctx, &s->method.points, NULL, NULL, NULL));
     s->page = (lli_page){.title = "t", .methods = &s->method, .count = 1};
     return s;
 }
