@@ -184,7 +184,8 @@ const ll_option *ll_convert_options_table(size_t *count) {
          .arg = "FILE[:NAME]",
          .help = "write these labels beside the rest, as they are, under the name \"labels\""},
     };
-    *count = LLI_COUNT(table);
+    if (count)
+        *count = LLI_COUNT(table);
     return table;
 }
 
