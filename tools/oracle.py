@@ -51,7 +51,7 @@ def compare(script, folder):
     committed, made = root / "tests/fixtures" / f"{name}.json", pathlib.Path(folder) / f"{name}.json"
     done = subprocess.run([sys.executable, script, made], cwd=script.parent, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     if done.returncode == 77:
-        return []  # it has said what is missing
+        return None  # it has said what is missing
     if done.returncode:
         return [f"{name}: the script failed"]
     if not committed.exists():
@@ -67,8 +67,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for script in scripts:
             found = compare(script, folder)
-            print(f"{script.stem}: {'same' if not found else f'{len(found)} differences'}", flush=True)
-            for line in found[:SHOWN]:
+            print(f"{script.stem}: {'not made' if found is None else f'{len(found)} differences' if found else 'same'}", flush=True)
+            for line in (found or [])[:SHOWN]:
                 print(f"  {line}")
             bad += bool(found)
     for name in sorted(lost) if not names else []:
