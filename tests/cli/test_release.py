@@ -74,6 +74,9 @@ def the_tarball_is_the_same_twice():
         done = subprocess.run([SOURCE / "tools/dist", os.path.abspath(folder)], capture_output=True, text=True)
         check(done.returncode == 0, done.stderr)
     path = next(pathlib.Path("one").glob("lastlayer-*.tar.gz"))
+    header = subprocess.run(["git", "-C", SOURCE, "show", "HEAD:include/lastlayer.h"], capture_output=True, text=True).stdout
+    version = re.search(r'LL_VERSION "([^"]+)"', header)[1]
+    check(path.name == f"lastlayer-{version}.tar.gz", f"{path.name} is not named after version {version}")
     data = path.read_bytes()
     check(data == (pathlib.Path("two") / path.name).read_bytes(), "two runs differ")
     check(sorted(p.name for p in pathlib.Path("one").iterdir()) == ["SHA256SUMS", path.name], "other files beside it")
