@@ -3,14 +3,20 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer setup check check-long demo install bench bench-networks bench-scale results oracle fuzz torture cross dist clean
+.PHONY: build/lastlayer python setup check check-long check-python demo install bench bench-networks bench-scale results oracle fuzz torture mutants cross dist clean
 
 build/lastlayer: build/build.ninja
-	@ninja -C build
+	@ninja -C build product
 
 build/build.ninja:
 	@command -v meson >/dev/null && command -v ninja >/dev/null || { echo "meson and ninja are missing: run 'make setup' first" >&2; exit 1; }
 	@meson setup build
+
+python:         ## the Python package for the system's Python: PYTHONPATH=build/python python3 -c "import lastlayer"
+	@tools/setup build python
+	@$(MAKE) --no-print-directory build/build.ninja
+	@ninja -C build -t query python-package >/dev/null 2>&1 || meson setup --reconfigure build
+	@ninja -C build python-package
 
 setup:          ## install the Debian packages that are missing
 	@tools/setup build check demo
@@ -18,6 +24,11 @@ setup:          ## install the Debian packages that are missing
 check:          ## every test: unit, command, sanitizers, fuzzers
 	@tools/setup build check
 	@$(PYTHON) tools/check.py
+
+check-python:   ## the Python package with the current torch, scikit-learn, pandas, polars, pyarrow, matplotlib and keras, from PyPI
+	@tools/setup build python
+	@$(MAKE) --no-print-directory build/lastlayer python
+	@$(PYTHON) tools/check_python.py build $(ARGS)
 
 check-long:     ## longer versions of some tests, for a machine that has hours
 	@tools/setup build check
@@ -29,8 +40,8 @@ demo:           ## Fashion-MNIST: a network, five methods on its last layer, one
 	@tools/demo
 
 install: build/lastlayer ## PREFIX=/opt/lastlayer says where; DESTDIR as usual
-	@$(if $(PREFIX),meson configure build -Dprefix=$(abspath $(PREFIX)) && ninja -C build)
-	@meson install -C build
+	@$(if $(PREFIX),meson configure build -Dprefix=$(abspath $(PREFIX)) && ninja -C build product)
+	@meson install -C build --no-rebuild
 
 fuzz:           ## a minute per parser, counted in docs/reliability.md; ARGS=3600 takes an hour, ARGS="3600 npz csv" names the targets
 	@tools/setup build check
@@ -41,6 +52,10 @@ torture:        ## every allocation and every call that writes fails once, each 
 	@$(MAKE) --no-print-directory build/lastlayer
 	@ninja -C build tests/torture/libfaults.so
 	@$(PYTHON) tests/torture/torture.py build/lastlayer build/tests/torture/libfaults.so --all $(or $(ARGS),1000)
+
+mutants:        ## changes lines and sees whether the tests notice, an hour or two; ARGS="--count 10 metrics" tries ten in one room
+	@tools/setup build check
+	@$(PYTHON) tools/mutants.py $(ARGS)
 
 bench:          ## lastlayer beside PyTorch, numpy and scikit-learn -> bench/RESULTS.md; ARGS=--quick tries it
 	@tools/setup build bench
@@ -60,7 +75,7 @@ bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> ben
 	@ninja -C build bench_heads
 	@$(PYTHON) bench/scale.py $(ARGS)
 
-results:        ## the experiments of docs/results, hours in all: ARGS="mnist fashion notmnist steps vgg resnet56 imagenet"
+results:        ## the experiments of docs/results, hours in all: ARGS="mnist fashion notmnist steps vgg resnet56 imagenet ensembles promises"
 	@tools/setup build check
 	@$(MAKE) --no-print-directory build/lastlayer
 	@$(PYTHON) tools/results.py $(ARGS)

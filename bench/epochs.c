@@ -73,12 +73,18 @@ static ll_dataset *dataset(ll_context *ctx, const shape *s, bool half, void **fe
 static void report(ll_context *ctx, const lli_model *model, const ll_dataset *data, const float *padded, const shape *s, const method *m,
                    int epochs) {
     lli_chain *chain;
-    must(ctx, lli_chain_new(&chain, ctx, model, data, s->B, 0, m->resampled));
+    must(ctx, lli_chain_new(&chain, ctx, model, data, &lli_rule_langevin, s->B, 0, m->resampled));
     chain->rows.padded = padded;
     float *start;
     must(ctx, lli_memory_new(ctx, &start, model->floats, sizeof *start));
-    const lli_chain_options options = {.lr = 0.5 / (1 + data->mean_square), .lr_power = 0.55, .batch_size = s->B, .prior_precision = 1,
-                                       .noise = m->noise, .drop16 = (uint32_t)lrint(m->p * 65536), .seed = 7, .resampled = m->resampled};
+    const lli_chain_options options = {.optimiser = m->noise ? &lli_optimiser_sgld : &lli_optimiser_sgd,
+                                       .lr = 0.5 / (1 + data->mean_square),
+                                       .lr_power = 0.55,
+                                       .batch_size = s->B,
+                                       .prior_precision = 1,
+                                       .drop16 = (uint32_t)lrint(m->p * 65536),
+                                       .seed = 7,
+                                       .resampled = m->resampled};
     lli_chain_start(chain, &options, start);
     double best = INFINITY;
     for (int e = 1; e <= epochs; e++) {

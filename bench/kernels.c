@@ -59,7 +59,7 @@ static void logits(head *h) {
     h->kernels->logits(h->g, h->theta, h->z, h->n, h->K, h->ld, h->ldk);
 }
 static void residual(head *h) {
-    h->kernels->residual(h->g, h->labels, h->n, h->K, h->ldk);
+    h->kernels->residual(h->g, h->labels, NULL, h->n, h->K, h->ldk);
 }
 static void update(head *h) {
     h->update.noise = 0;

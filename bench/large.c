@@ -9,7 +9,7 @@
 #include "data/padded.h"
 #include "kernels/large.h"
 #include "model/head.h"
-#include "model/large.h"
+#include "model/large_head.h"
 #include "peak.h"
 
 enum { STEPS = 8 };
@@ -36,7 +36,7 @@ static void *block(ll_context *ctx, int64_t count, size_t size) {
 /* Seconds of the fastest of a few steps on shuffled rows. */
 static double timed(ll_context *ctx, const lli_model *model, const data *d, double noise, uint32_t drop16) {
     float *theta = block(ctx, model->floats, sizeof *theta);
-    float *work = block(ctx, model->ops->work_floats(model, d->n, lli_pool_workers(ctx)), sizeof *work);
+    float *work = block(ctx, model->ops->step_floats(model, d->n, lli_pool_workers(ctx)), sizeof *work);
     clockid_t clock = lli_pool_workers(ctx) > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     double best = INFINITY, nll;
     for (int64_t s = 0; s < STEPS; s++) {
@@ -66,7 +66,7 @@ static void measure(ll_context *ctx, const data *d, double top) {
     if (lli_head_rows(ctx, &rows, d->K, d->rows.D) != LL_OK)
         stop(ctx);
     panels = rows;
-    panels.ops = &lli_large_ops;
+    panels.ops = &lli_large_head_ops;
     panels.floats = lli_large_floats(d->K, d->rows.D);
     if (lli_padded_new(ctx, &padded, &d->rows) != LL_OK)
         stop(ctx);

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "model/network.h"
+#include "train/optimiser.h"
 
 enum { ROWS = 1024 }; /* distinct ones */
 
@@ -40,7 +41,7 @@ static ll_status setup(bench *b, char **argv) {
     const lli_model *m = b->model = lli_network_model(b->net);
     LLI_TRY(lli_memory_new(b->ctx, &b->features, ROWS * m->D, sizeof *b->features));
     LLI_TRY(lli_memory_new(b->ctx, &b->theta, m->floats, sizeof *b->theta));
-    LLI_TRY(lli_memory_new(b->ctx, &b->work, m->ops->work_floats(m, b->B, threads), sizeof *b->work));
+    LLI_TRY(lli_memory_new(b->ctx, &b->work, m->ops->descend_floats(m, b->B, threads), sizeof *b->work));
     LLI_TRY(lli_memory_new(b->ctx, &b->represent, m->ops->represent_floats(m, b->B, threads), sizeof *b->represent));
     LLI_TRY(lli_memory_new(b->ctx, &b->z, b->B * m->features, sizeof *b->z));
     LLI_TRY(lli_memory_new(b->ctx, &b->list, b->B, sizeof *b->list));
@@ -61,7 +62,7 @@ static ll_status train(bench *b, int64_t steps) {
         }
         double nll;
         const lli_step step = {.rows = b->list, .labels = b->labels, .n = b->B, .lr = 1e-3, .seed = 1, .step = b->step++};
-        LLI_TRY(b->model->ops->step(&nll, b->ctx, b->model, b->theta, b->work, &b->rows, &step));
+        LLI_TRY(lli_optimiser_step(&nll, b->ctx, &lli_optimiser_sgd, b->model, b->theta, NULL, b->work, &b->rows, &step));
     }
     return LL_OK;
 }

@@ -167,7 +167,7 @@ static void train(ll_context *ctx, const char *method) {
     t.rows = t.data->rows;
     check(ctx, lli_head_model(ctx, &t.model, K, t.rows.D));
     t.theta = block(ctx, t.model.floats, sizeof *t.theta);
-    t.work = block(ctx, t.model.ops->work_floats(&t.model, t.B, 1), sizeof *t.work);
+    t.work = block(ctx, t.model.ops->step_floats(&t.model, t.B, 1), sizeof *t.work);
     t.order = block(ctx, t.rows.N, sizeof *t.order);
     t.labels = block(ctx, t.B, sizeof *t.labels);
     const int32_t *next = maze(ctx);

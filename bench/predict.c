@@ -79,8 +79,8 @@ static answers answers_new(ll_context *ctx, const shape *s) {
 }
 
 static void answers_free(answers *a) {
-    void *blocks[] = {a->truth,      a->out.label,       a->out.vote,          a->out.sr_tail,
-                      a->out.probs,  a->out.running_nll, a->out.running_brier, a->out.running_correct};
+    void *blocks[] = {a->truth,     a->out.label,       a->out.vote,          a->out.sr_tail,
+                      a->out.probs, a->out.running_nll, a->out.running_brier, a->out.running_correct};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         lli_memory_free(blocks[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)

@@ -17,12 +17,14 @@ typedef struct common_args {
     const char *memory;
 } common_args;
 
+/* clang-format off */
 static const ll_option common[] = {
     {.name = "memory", .type = LL_OPTION_TEXT, .offset = offsetof(common_args, memory), .arg = "BYTES",
      .standard = "the limit of the control group, else 3/4 of the machine's memory",
-     .help = "memory that may be taken: a number of bytes, or one with K, M or G behind it (1024, 1024^2, 1024^3 bytes). Given, it also "
-             "lifts the limit for each file, which is 64 times its size plus 32 MiB"},
+     .help = "the most memory to use: a number of bytes, or one followed by K, M or G (1024, 1024^2, 1024^3 bytes). If given, it also "
+             "replaces the limit per file, which is 64 times the file's size plus 32 MiB"},
 };
+/* clang-format on */
 
 void *args_new(const command *cmd) {
     void *args = calloc(1, cmd->args_size + sizeof(common_args));
@@ -31,10 +33,25 @@ void *args_new(const command *cmd) {
     return args;
 }
 
+static bool has_name(const option_group *groups, size_t count, const char *name) {
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < groups[g].count; i++)
+            if (strcmp(groups[g].table[i].name, name) == 0)
+                return true;
+    return false;
+}
+
 size_t args_groups(const command *cmd, option_group out[GROUPS_MAX]) {
     size_t count = cmd->groups(out);
     out[count] = (option_group){.title = "Limits", .table = common, .count = COUNT(common), .base = cmd->args_size};
-    return count + 1;
+    count++;
+    for (size_t g = 0; g < count; g++)
+        for (size_t i = 0; i < out[g].count; i++)
+            if (out[g].without && strcmp(out[g].table[i].name, out[g].without) == 0)
+                out[g].hidden |= UINT64_C(1) << i;
+            else if (has_name(out, g, out[g].table[i].name))
+                out[g].hidden |= UINT64_C(1) << i;
+    return count;
 }
 
 ll_status args_memory(int64_t *out, const command *cmd, const void *args) {
@@ -51,18 +68,14 @@ ll_status args_memory(int64_t *out, const command *cmd, const void *args) {
     for (; good && found > units; found--)
         good = !__builtin_mul_overflow(number, 1024, &number);
     if (!good)
-        return complain(LL_ERR_USAGE, "--memory is %s; expected a whole number of bytes above 0, or one with K, M or G behind it",
+        return complain(LL_ERR_USAGE, "--memory is %s; expected a whole number of bytes above 0, or one followed by K, M or G",
                         given.memory);
     *out = number;
     return LL_OK;
 }
 
 bool args_has(const option_group *group, size_t index) {
-    return !group->without || strcmp(group->table[index].name, group->without) != 0;
-}
-
-bool args_takes_auto(const ll_option *option) {
-    return option->type == LL_OPTION_REAL && option->standard && strncmp(option->standard, "auto", 4) == 0;
+    return !(group->hidden >> index & 1);
 }
 
 static double number_at(const ll_option *option, const void *target) {
@@ -75,11 +88,6 @@ static double number_at(const ll_option *option, const void *target) {
     }
     memcpy(&whole, at, sizeof whole);
     return (double)whole;
-}
-
-bool args_zero_means_default(const ll_option *option, const void *target) {
-    bool number = option->type == LL_OPTION_INT || option->type == LL_OPTION_REAL;
-    return number && option->standard && strcmp(option->standard, "0") != 0 && number_at(option, target) == 0;
 }
 
 const ll_option *args_find(const command *cmd, const char *name, size_t *group, size_t *index) {
@@ -195,30 +203,33 @@ static bool decimal(const char *text, bool real) {
     return *p == 0;
 }
 
-void args_range(char *out, size_t size, const ll_option *option, bool no_zero, bool exact) {
+static bool takes_auto(const ll_option *option) {
+    return option->unset == LL_OPTION_UNSET_ZERO;
+}
+
+void args_range(char *out, size_t size, const ll_option *option, bool exact) {
     double far = exact ? INFINITY : 1e6; /* nobody comes near bounds from here on */
     bool whole = option->type == LL_OPTION_INT, low = option->min > -far, high = option->max < far;
-    bool raise = no_zero && option->min <= 0, open = raise ? !whole : option->open_min;
-    double min = raise && whole ? 1 : option->min;
-    const char *kind = whole ? "a whole number" : "a number", *otherwise = args_takes_auto(option) ? ", or auto" : "";
+    const char *kind = whole ? "a whole number" : "a number", *otherwise = takes_auto(option) ? ", or auto" : "";
     if (option->type == LL_OPTION_SEED)
         snprintf(out, size, "a whole number from 0 to 18446744073709551615");
     else if (low && high)
-        snprintf(out, size, "%s in %c%.12g,%.12g%c%s", kind, open ? '(' : '[', min, option->max, option->open_max ? ')' : ']', otherwise);
+        snprintf(out, size, "%s in %c%.12g,%.12g%c%s", kind, option->open_min ? '(' : '[', option->min, option->max,
+                 option->open_max ? ')' : ']', otherwise);
     else if (low)
-        snprintf(out, size, "%s %s %.12g%s", kind, open ? "above" : "of at least", min, otherwise);
+        snprintf(out, size, "%s %s %.12g%s", kind, option->open_min ? "above" : "of at least", option->min, otherwise);
     else
         snprintf(out, size, "%s%s", kind, otherwise);
 }
 
-static ll_status refuse(const ll_option *option, const char *text, bool no_zero) {
+static ll_status refuse(const ll_option *option, const char *text) {
     char range[200];
-    args_range(range, sizeof range, option, no_zero, true);
+    args_range(range, sizeof range, option, true);
     return complain(LL_ERR_USAGE, "--%s is %s; expected %s", option->name, text, range);
 }
 
 /* Writes the value where the option lives. Numbers out of the machine's range are refused here, other ranges by ll_option_check. */
-static ll_status store(const ll_option *option, void *target, const char *text, bool no_zero) {
+static ll_status store(const ll_option *option, void *target, const char *text) {
     char *at = (char *)target + option->offset;
     errno = 0;
     switch (option->type) {
@@ -230,21 +241,21 @@ static ll_status store(const ll_option *option, void *target, const char *text, 
     case LL_OPTION_INT: {
         int64_t value = strtoll(text, NULL, 10);
         if (!decimal(text, false) || errno)
-            return refuse(option, text, no_zero);
+            return refuse(option, text);
         memcpy(at, &value, sizeof value);
         break;
     }
     case LL_OPTION_SEED: {
         uint64_t value = strtoull(text, NULL, 10);
         if (!decimal(text, false) || *text == '-' || errno)
-            return refuse(option, text, no_zero);
+            return refuse(option, text);
         memcpy(at, &value, sizeof value);
         break;
     }
     case LL_OPTION_REAL: {
         double value = strtod(text, NULL);
         if (!decimal(text, true) || errno || !isfinite(value))
-            return refuse(option, text, no_zero);
+            return refuse(option, text);
         memcpy(at, &value, sizeof value);
         break;
     }
@@ -255,14 +266,14 @@ static ll_status store(const ll_option *option, void *target, const char *text, 
 }
 
 static ll_status assign(ll_context *ctx, const ll_option *option, void *target, const char *text) {
-    if (args_takes_auto(option) && strcmp(text, "auto") == 0)
-        return LL_OK;
-    bool no_zero = args_zero_means_default(option, target);
-    ll_status status = store(option, target, text, no_zero);
+    bool automatic = takes_auto(option) && strcmp(text, "auto") == 0;
+    if (automatic)
+        text = "0";
+    ll_status status = store(option, target, text);
     if (status != LL_OK || option->type == LL_OPTION_CHOICE)
         return status != LL_OK ? status : ll_option_check(ctx, option, 1, target);
-    bool inside = ll_option_check(ctx, option, 1, target) == LL_OK && !(no_zero && number_at(option, target) == 0);
-    return inside ? LL_OK : refuse(option, text, no_zero);
+    bool inside = ll_option_check(ctx, option, 1, target) == LL_OK && (automatic || !takes_auto(option) || number_at(option, target) != 0);
+    return inside ? LL_OK : refuse(option, text);
 }
 
 static bool looks_like_flag(const char *word) {
@@ -294,7 +305,7 @@ static ll_status take(parsed *out, void *args, ll_context *ctx, const command *c
 
 static ll_status operand(parsed *out, const command *cmd, const char *word) {
     if (!cmd->operand)
-        return complain(LL_ERR_USAGE, "unexpected argument %s; every file follows its flag (see lastlayer %s --help)", word, cmd->name);
+        return complain(LL_ERR_USAGE, "unexpected argument %s; a file must follow its flag (see lastlayer %s --help)", word, cmd->name);
     if (out->operand && !cmd->several)
         return complain(LL_ERR_USAGE, "unexpected argument %s after %s; expected one %s", word, out->operand, cmd->operand);
     if (out->operand_count == OPERANDS_MAX)

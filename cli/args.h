@@ -23,13 +23,9 @@ int64_t args_int(const command *cmd, const void *args, const char *name, int64_t
 
 /* Is this option of the group part of the command? */
 bool args_has(const option_group *group, size_t index);
-/* True where 0 only stands for "not given" (the default in words is something else): a typed 0 is out of range. */
-bool args_zero_means_default(const ll_option *option, const void *target);
-/* True where the word "auto" is a value too. */
-bool args_takes_auto(const ll_option *option);
 
 /* "a number in (0,1)": what a value may be. Unless `exact`, bounds that only guard the machine are left out. */
-void args_range(char *out, size_t size, const ll_option *option, bool no_zero, bool exact);
+void args_range(char *out, size_t size, const ll_option *option, bool exact);
 
 /* Number of single-letter edits (insert, delete, replace, swap) between two words. */
 int args_distance(const char *a, const char *b);

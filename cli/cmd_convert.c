@@ -9,10 +9,12 @@ typedef struct convert_args {
     ll_convert_options options;
 } convert_args;
 
+/* clang-format off */
 static const ll_option output_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = offsetof(convert_args, output), .arg = "FILE",
-     .help = "the file to write; its extension is the format"},
+     .help = "the file to write; its extension chooses the format"},
 };
+/* clang-format on */
 
 static void defaults(void *args) {
     *(convert_args *)args = (convert_args){.options = ll_convert_options_default()};
@@ -51,8 +53,8 @@ const command cmd_convert = {
     .usage = "FILE[:NAME] [--dtype TYPE] [--divide X] [--flatten] [--labels FILE] -o FILE",
     .operand = "FILE",
     .operand_help = "the file to convert; FILE:NAME takes one of its arrays",
-    .detail = "Reads arrays and writes them in the format of the output's extension, with another type, divided by a number, or flattened "
-              "to one row per point, where asked.",
+    .detail = "Reads arrays and writes them in the format that the output's extension names. On request it changes their type, divides "
+              "them by a number, or flattens them to one row per point.",
     .examples = examples,
     .args_size = sizeof(convert_args),
     .defaults = defaults,

@@ -15,6 +15,7 @@ typedef struct encode_args {
 
 #define AT(member) offsetof(encode_args, member)
 
+/* clang-format off */
 static const ll_option data_table[] = {
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "NAME",
      .help = "images: mnist, fashion, cifar10, cifar100 (in $LASTLAYER_DATA or ./data), or a folder with the files of one of them"},
@@ -26,6 +27,7 @@ static const ll_option data_table[] = {
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the result does not depend on it"},
 };
+/* clang-format on */
 
 static void defaults(void *args) {
     *(encode_args *)args = (encode_args){.options = ll_encode_options_default()};
@@ -105,10 +107,10 @@ const command cmd_encode = {
     .operand = "NETWORK",
     .operand_help = "a file of lastlayer train",
     .detail =
-        "Writes features_train, features_val (the rows that train held out), features_test and, where there are such rows, features_out, "
-        "with labels_train, labels_val, labels_test; and the last layer itself, W and b, and classes, the original ids in the order of "
-        "the labels. fit, predict and compare take the file whole: --features encoded.npz. A network of some classes only makes the test "
-        "images of the others its out-of-distribution rows.",
+        "Writes features_train, features_val (the rows that train held out), features_test and, if there are such rows, features_out, "
+        "with labels_train, labels_val, labels_test. It also writes the last layer, W and b, and classes, the original ids in the order "
+        "of the labels. fit, predict and compare take the whole file: --features encoded.npz. If the network was trained on some classes "
+        "only, test images of the others become its out-of-distribution rows.",
     .examples = examples,
     .args_size = sizeof(encode_args),
     .defaults = defaults,

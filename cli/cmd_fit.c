@@ -13,19 +13,23 @@ typedef struct fit_args {
     training_args training;
     network_args network;
     ll_fit_options options;
-    const char *output;
+    const char *output, *part;
     int64_t threads;
     bool resume;
 } fit_args;
 
+/* clang-format off */
 static const ll_option run_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, output), .arg = "FILE",
      .help = "the ensemble to write, .safetensors"},
     {.name = "resume", .type = LL_OPTION_FLAG, .offset = offsetof(fit_args, resume),
-     .help = "go on with a run that was interrupted, from FILE.partial; the result is the same bits"},
+     .help = "continue an interrupted run from FILE.partial; the result is the same to the bit"},
+    {.name = "part", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, part), .arg = "I/N", .standard = "all of it",
+     .help = "do share I of N, whole members or chains, into FILE.part-I-of-N; lastlayer merge puts the parts together"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = offsetof(fit_args, threads), .arg = "T", .min = 1, .max = 1024,
      .standard = "all processors", .help = "worker threads; the result does not depend on it"},
 };
+/* clang-format on */
 
 static void defaults(void *args) {
     *(fit_args *)args = (fit_args){.training = training_defaults(), .options = ll_fit_options_default()};
@@ -33,11 +37,12 @@ static void defaults(void *args) {
 
 static size_t groups(option_group out[GROUPS_MAX]) {
     out[0] = (option_group){.title = "Data", .table = training_table, .count = training_count, .base = offsetof(fit_args, training)};
-    out[1] = (option_group){.title = "Whole network", .table = network_table, .count = network_count, .base = offsetof(fit_args, network)};
-    out[2] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
-    out[2].table = ll_fit_options_table(&out[2].count);
-    out[3] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
-    return 4;
+    out[1] = (option_group){.title = "Weights", .table = weight_table, .count = weight_count, .base = offsetof(fit_args, training.weight)};
+    out[2] = (option_group){.title = "Whole network", .table = network_table, .count = network_count, .base = offsetof(fit_args, network)};
+    out[3] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
+    out[3].table = ll_fit_options_table(&out[3].count);
+    out[4] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
+    return 5;
 }
 
 /* Does finding theta* read this option? */
@@ -66,16 +71,24 @@ static int64_t samples_of(const ll_fit_options *options) {
 }
 
 static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) {
-    FILE *to = inputs_written(args->output);
+    char path[INPUTS_WHERE];
+    inputs_part_path(path, args->output, args->part);
+    FILE *to = inputs_written(path);
     int64_t S = samples_of(&args->options);
+    if (args->part) {
+        term_print(to, "%s: part %s, %" PRId64 " classes, %" PRId64 " features, %.1f s -> %s\n", args->options.method, args->part, K, D,
+                   seconds, path);
+        return;
+    }
     term_print(to, "%s: %" PRId64 " member%s, %" PRId64 " classes, %" PRId64 " features, %.1f s -> %s\n", args->options.method, S,
                S == 1 ? "" : "s", K, D, seconds, args->output);
 }
 
 static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
-    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias,
-                            args->network.network, args->network.data};
+    const training_args *t = &args->training;
+    const char *inputs[] = {t->features, t->labels, t->weight.weights,     t->weight.class_weight,
+                            t->head,     t->bias,   args->network.network, args->network.data};
     ll_status status = network_check(&args->network, &cmd_fit, typed);
     if (status == LL_OK && !args->network.network)
         status = inputs_require("--features", args->training.features, example);
@@ -83,32 +96,50 @@ static ll_status check(const fit_args *args, const parsed *typed) {
         status = inputs_require("--output", args->output, example);
     if (status == LL_OK)
         status = inputs_check_output(args->output, inputs, COUNT(inputs));
+    int64_t part, parts;
+    if (status == LL_OK)
+        status = inputs_part(&part, &parts, args->part);
     if (status == LL_OK)
         status = inputs_check_safetensors(args->output, "an ensemble");
     return status;
 }
 
+/* All of it, or one part. */
+static ll_status write_members(ll_context *ctx, const fit_args *args, const ll_dataset *data, const ll_head *head,
+                               const ll_network *network, const ll_fit_options *options) {
+    int64_t part, parts;
+    ll_status status = inputs_part(&part, &parts, args->part);
+    if (status != LL_OK)
+        return status;
+    if (parts)
+        return ll_fit_part_write(ctx, args->output, data, head, network, options, part, parts, args->resume);
+    return network ? ll_fit_network_write(NULL, ctx, args->output, data, network, options, args->resume)
+                   : ll_fit_write(NULL, ctx, args->output, data, head, options, args->resume);
+}
+
 static ll_status fit_features(ll_context *ctx, const fit_args *args, double start) {
     ll_dataset *data = NULL;
     ll_head *head = NULL;
+    inputs_files files = {.count = 0};
     ll_fit_options options = args->options;
-    ll_status status = training_read(&data, &head, &options, ctx, &args->training);
+    ll_status status = training_read(&data, &head, &options, ctx, &files, &args->training);
     if (status == LL_OK)
-        status = ll_fit_write(ctx, args->output, data, head, &options, args->resume);
+        status = write_members(ctx, args, data, head, NULL, &options);
     if (status == LL_OK)
         summary(args, head ? ll_head_classes(head) : ll_dataset_classes(data), ll_dataset_features(data), term_seconds() - start);
     ll_head_free(head);
     ll_dataset_free(data);
+    inputs_files_close(&files);
     return status;
 }
 
 static ll_status fit_network(ll_context *ctx, const fit_args *args, double start) {
     ll_network *network = NULL;
     ll_images *images = NULL;
-    ll_status status = network_read(&network, &images, ctx, &args->network, NULL);
+    ll_status status = network_read(&network, &images, ctx, &args->network, &args->training.weight, NULL);
     const ll_dataset *data = status == LL_OK ? ll_images_dataset(images, LL_IMAGES_TRAIN) : NULL;
     if (status == LL_OK)
-        status = ll_fit_network_write(ctx, args->output, data, network, &args->options, args->resume);
+        status = write_members(ctx, args, data, NULL, network, &args->options);
     if (status == LL_OK)
         summary(args, ll_network_classes(network), ll_dataset_features(data), term_seconds() - start);
     ll_images_free(images);
@@ -141,13 +172,10 @@ const command cmd_fit = {
     .usage = "--features FILE --labels FILE [--head FILE] [--layers L] [--method METHOD] [OPTIONS] -o FILE\n"
              "--network FILE --data DATA [--method METHOD] [OPTIONS] -o FILE",
     .detail = "Starts at the trained last layer (--head), or at the MAP solution when none is given, and samples S last layers. The same "
-              "inputs, options and seed give the same file, for any number of threads.\n"
-              "\n"
-              "With --layers 2 or 3 the members are that many dense layers on the features, with --network whole networks on images; the "
-              "method ensemble trains each member from a start of its own.\n"
-              "\n"
-              "While it runs, finished members lie in FILE.partial. After an interruption the same command with --resume "
-              "goes on from there.",
+              "inputs, options and seed give the same file, for any number of threads.\n\nWith --layers 2 or 3 the members are that many "
+              "dense layers on the features, with --network whole networks on images; the method ensemble trains each member from its own "
+              "random start.\n\nWhile it runs, finished members are kept in FILE.partial. After an interruption the same command with "
+              "--resume continues from there.",
     .examples = examples,
     .args_size = sizeof(fit_args),
     .defaults = defaults,

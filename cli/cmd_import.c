@@ -17,17 +17,21 @@ typedef struct import_args {
 
 #define AT(member) offsetof(import_args, member)
 
+/* clang-format off */
 static const ll_option data_table[] = {
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "NAME",
-     .help = "the images that it was trained on: they give shape, shift, scale and classes, and its accuracy is printed"},
+     .help = "the images it was trained on: they give its input shape, shift, scale and classes, and the test accuracy is printed"},
 };
+/* clang-format on */
 
+/* clang-format off */
 static const ll_option run_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
      .help = "the network to write, .safetensors"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the result does not depend on it"},
 };
+/* clang-format on */
 
 static void defaults(void *args) {
     *(import_args *)args = (import_args){.images = ll_images_options_default(), .options = ll_import_options_default()};
@@ -96,13 +100,13 @@ static const char *const examples[] = {
 
 const command cmd_import = {
     .name = "import",
-    .summary = "take over a network that Keras or PyTorch trained",
+    .summary = "import a network trained by Keras or PyTorch",
     .usage = "FILE [--data NAME] [OPTIONS] -o FILE",
     .operand = "FILE",
     .operand_help = "weights of Keras, .keras or .h5, or tensors of PyTorch, .safetensors or .npz",
-    .detail = "Finds the dense layers, convolutions and batch norms of an MLP or a VGG-16, turns them into the shapes of lastlayer's own "
+    .detail = "Finds the dense layers, convolutions and batch norms of an MLP or a VGG-16, brings them into the shapes of lastlayer's own "
               "networks and writes such a network. lastlayer inspect shows which layer became which. With --data the test accuracy is "
-              "printed: if it is what it was before, the layers were understood.",
+              "printed: if it is the same as before, the import is right.",
     .examples = examples,
     .args_size = sizeof(import_args),
     .defaults = defaults,

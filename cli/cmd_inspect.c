@@ -74,8 +74,11 @@ static void print_text(const char *path, const ll_bundle *bundle, const ll_ensem
     }
     if (meta > 0)
         term_print(stdout, "metadata\n");
-    for (int64_t i = 0; i < meta; i++)
-        term_print(stdout, "  %s: %s\n", ll_bundle_meta_key(bundle, i), ll_bundle_meta_value(bundle, i));
+    for (int64_t i = 0; i < meta; i++) {
+        enum { SHOWN = 2000 };
+        const char *value = ll_bundle_meta_value(bundle, i), *rest = strlen(value) > SHOWN ? "... (all of it: --json)" : "";
+        term_print(stdout, "  %s: %.*s%s\n", ll_bundle_meta_key(bundle, i), SHOWN, value, rest);
+    }
 }
 
 static void print_json(const char *path, const ll_bundle *bundle, const ll_ensemble *ensemble) {
@@ -107,7 +110,7 @@ static void print_json(const char *path, const ll_bundle *bundle, const ll_ensem
     term_print(stdout, "}\n");
 }
 
-/* An ensemble is told by what it holds; any other file with a W is not one, and that is no failure. */
+/* An ensemble is recognised by what it holds; any other file with a W is not one, and that is no failure. */
 static ll_ensemble *as_ensemble(ll_context *ctx, const char *path, const ll_bundle *bundle) {
     ll_ensemble *ensemble = NULL;
     bool candidate = strcmp(ll_bundle_format(bundle), "safetensors") == 0 && ll_bundle_find(bundle, "W") >= 0;

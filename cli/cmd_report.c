@@ -49,32 +49,6 @@ static size_t groups(option_group out[GROUPS_MAX]) {
     return 2;
 }
 
-/* "a,b,c" in a copy of its own, cut at the commas. */
-typedef struct list {
-    char *text;
-    const char *item[OPERANDS_MAX];
-    size_t count;
-} list;
-
-static ll_status split(list *out, const char *flag, const char *text, size_t inputs, bool one_for_all) {
-    *out = (list){0};
-    if (!text)
-        return LL_OK;
-    size_t size = strlen(text) + 1;
-    if (!(out->text = malloc(size)))
-        return complain(LL_ERR_MEMORY, "memory ran out");
-    memcpy(out->text, text, size);
-    for (char *p = out->text; p && out->count < OPERANDS_MAX;) {
-        out->item[out->count++] = p;
-        p = strchr(p, ',');
-        if (p)
-            *p++ = 0;
-    }
-    if (out->count != inputs && !(one_for_all && out->count == 1))
-        return complain(LL_ERR_USAGE, "--%s has %zu entries; expected %zu, one per method", flag, out->count, inputs);
-    return LL_OK;
-}
-
 /* predict writes .npz or .csv, fit writes .safetensors. */
 static bool is_ensemble(const char *file) {
     return inputs_ends_with(file, ".safetensors");
@@ -107,6 +81,7 @@ static char *command_line(const report_args *args, const parsed *typed) {
                  {"--title", args->options.title},
                  {"--class-names", args->options.class_names},
                  {"--images", args->options.images},
+                 {"--certificate", args->options.certificate},
                  {"-o", args->output}};
     size_t size = 64;
     for (size_t i = 0; i < typed->operand_count; i++)
@@ -137,7 +112,7 @@ static char *command_line(const report_args *args, const parsed *typed) {
     return text;
 }
 
-static ll_status check(const report_args *args, const parsed *typed, const list *ood) {
+static ll_status check(const report_args *args, const parsed *typed, const inputs_list *ood) {
     int sources = (typed->operand != NULL) + (args->probs != NULL) + (args->logits != NULL);
     if (sources == 0)
         return complain(LL_ERR_USAGE, "nothing to report on (for example: lastlayer report pred.npz -o report.html)");
@@ -146,7 +121,8 @@ static ll_status check(const report_args *args, const parsed *typed, const list 
     if (!typed->operand && !args->options.labels)
         return complain(LL_ERR_USAGE, "--%s needs --labels FILE", args->probs ? "probs" : "logits");
     ll_status status = inputs_require("--output", args->output, "lastlayer report pred.npz -o report.html");
-    const char *others[] = {args->probs, args->logits, args->options.labels, args->options.class_names, args->options.images};
+    const char *others[] = {
+        args->probs, args->logits, args->options.labels, args->options.class_names, args->options.images, args->options.certificate};
     if (status == LL_OK)
         status = inputs_check_output(args->output, others, COUNT(others));
     if (status == LL_OK)
@@ -169,15 +145,15 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     const report_args *args = arguments;
     const char *outputs = args->probs ? args->probs : args->logits;
     size_t count = outputs ? 1 : typed->operand_count, methods = 0;
-    list names = {0}, ood = {0};
+    inputs_list names = {0}, ood = {0};
     ll_report_input inputs[OPERANDS_MAX] = {0};
     ll_report_options options = args->options;
     char *line = NULL;
     for (size_t i = 0; i < count; i++)
         methods += outputs || !is_ensemble(typed->operands[i]);
-    ll_status status = split(&names, "names", args->names, methods, false);
+    ll_status status = inputs_split(&names, "names", args->names, methods, false);
     if (status == LL_OK)
-        status = split(&ood, "ood", args->ood, methods, true);
+        status = inputs_split(&ood, "ood", args->ood, methods, true);
     if (status == LL_OK)
         status = check(args, typed, &ood);
     if (status == LL_OK && !(line = command_line(args, typed)))
@@ -216,8 +192,8 @@ const command cmd_report = {
     .usage = "PREDICTIONS... [--labels FILE] [--ood FILES] [--names NAMES] [OPTIONS] -o FILE\n"
              "--probs FILE | --logits FILE --labels FILE [--ood FILE] [OPTIONS] -o FILE",
     .operand = "PREDICTIONS",
-    .operand_help = "files of lastlayer predict, shown side by side; a store of lastlayer search stands for the best trial of each of its "
-                    "methods, the JSON of lastlayer evaluate for its numbers; of an ensemble the provenance is shown",
+    .operand_help = "files of lastlayer predict, shown side by side; a store of lastlayer search means the best trial of each of its "
+                    "methods; the JSON of lastlayer evaluate gives its numbers; for an ensemble the provenance is shown",
     .several = true,
     .detail = "Writes one self-contained HTML page that opens offline and prints: a summary, a desk to choose an abstention threshold at, "
               "risk-coverage curves, histograms, reliability diagrams, out-of-distribution curves, the scores of the first s members, "

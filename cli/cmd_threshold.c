@@ -7,38 +7,42 @@
 
 #include "args.h"
 #include "inputs.h"
+#include "points.h"
 #include "term.h"
 
 typedef struct threshold_args {
-    const char *labels, *by;
+    points_args points;
+    const char *by;
     double risk, coverage;
     bool json;
 } threshold_args;
 
 #define AT(member) offsetof(threshold_args, member)
 
+/* clang-format off */
 static const ll_option table[] = {
-    {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
-     .help = "true labels [N]; may be left out when the predictions hold them"},
     {.name = "risk", .type = LL_OPTION_REAL, .offset = AT(risk), .arg = "R", .min = 0, .max = 1,
-     .help = "the share of errors allowed among the answered points: answers as many points as possible"},
+     .help = "the share of errors allowed among the answered points; the cut answers as many points as possible"},
     {.name = "coverage", .type = LL_OPTION_REAL, .offset = AT(coverage), .arg = "C", .min = 0, .open_min = true, .max = 1,
-     .help = "the share of points to answer: at least this many"},
+     .help = "the smallest share of points to answer"},
     {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = "sr|std|hq|maxmin|entropy|mi|margin",
-     .standard = "sr", .help = "the confidence that is cut"},
+     .standard = "sr", .help = "the confidence to threshold"},
     {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print JSON"},
 };
+/* clang-format on */
 
 static void defaults(void *args) {
     *(threshold_args *)args = (threshold_args){.by = "sr", .risk = NAN, .coverage = NAN};
 }
 
 static size_t groups(option_group out[GROUPS_MAX]) {
-    out[0] = (option_group){.title = "Options", .table = table, .count = COUNT(table)};
-    return 1;
+    out[0] = (option_group){.title = "Data", .table = points_table, .count = points_count, .base = AT(points), .without = "ood"};
+    out[1] = (option_group){.title = "Options", .table = table, .count = COUNT(table)};
+    return 2;
 }
 
-static const char honest[] = "chosen and measured on the same points: on new points expect somewhat worse";
+static const char honest[] = "chosen and measured on the same points: on new points expect somewhat worse "
+                             "(lastlayer certify gives a cut with a promise)";
 
 static void print_text(const threshold_args *args, const ll_threshold *t) {
     if (!t->found) {
@@ -80,16 +84,17 @@ static void print_json(const threshold_args *args, const ll_threshold *t) {
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
     const threshold_args *args = arguments;
     bool risk = !isnan(args->risk), coverage = !isnan(args->coverage);
-    const char *example = "lastlayer threshold pred.npz --labels labels.npy --risk 0.01";
-    ll_status status = inputs_require("the file of predictions", typed->operand, example);
+    ll_status status = points_check(&args->points, typed->operand, "PREDICTIONS",
+                                    "lastlayer threshold pred.npz --labels labels.npy --risk 0.01");
     if (status != LL_OK)
         return status;
     if (risk == coverage)
         return complain(LL_ERR_USAGE, "expected either --risk R or --coverage C; found %s", risk ? "both" : "none");
+    const char *file = points_file(&args->points, typed->operand);
     ll_predictions *predictions = NULL;
-    status = ll_predictions_read(&predictions, ctx, typed->operand, args->labels);
+    status = points_read(&predictions, ctx, &args->points, file, args->points.labels);
     if (status == LL_OK)
-        status = inputs_require_truth(predictions, typed->operand);
+        status = inputs_require_truth(predictions, file);
     if (status == LL_OK) {
         const ll_outcome *points = ll_predictions_view(predictions);
         ll_threshold found;
@@ -106,16 +111,18 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
 static const char *const examples[] = {
     "lastlayer threshold pred.npz --labels test_labels.npy --risk 0.01",
     "lastlayer threshold pred.npz --labels test_labels.npy --coverage 0.9 --by std --json",
+    "lastlayer threshold --probs probs.npy --labels test_labels.npy --risk 0.05",
     NULL,
 };
 
 const command cmd_threshold = {
     .name = "threshold",
     .summary = "choose the confidence below which to abstain",
-    .usage = "PREDICTIONS [--labels FILE] --risk R | --coverage C [--by CONFIDENCE] [--json]",
+    .usage = "PREDICTIONS [--labels FILE] --risk R | --coverage C [--by CONFIDENCE] [--json]\n"
+             "--probs FILE | --logits FILE --labels FILE --risk R | --coverage C [--by CONFIDENCE] [--json]",
     .operand = "PREDICTIONS",
     .operand_help = "a file of lastlayer predict",
-    .detail = "Prints the cut, and what it buys on these points. Give the cut to lastlayer predict --threshold. It is chosen and "
+    .detail = "Prints the cut, and its coverage and risk on these points. Give the cut to lastlayer predict --threshold. It is chosen and "
               "measured on the same points, so choose it on points that the training did not see.",
     .examples = examples,
     .args_size = sizeof(threshold_args),

@@ -11,6 +11,7 @@
 
 typedef struct train_args {
     const char *data, *output;
+    weight_args weight;
     ll_images_options images;
     ll_train_options options;
     int64_t threads;
@@ -19,22 +20,26 @@ typedef struct train_args {
 
 #define AT(member) offsetof(train_args, member)
 
+/* clang-format off */
 static const ll_option data_table[] = {
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "NAME",
      .help = "images and labels: mnist, fashion, cifar10, cifar100 (in $LASTLAYER_DATA or ./data), or a folder with the files of one of "
              "them"},
 };
+/* clang-format on */
 
+/* clang-format off */
 static const ll_option run_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(output), .arg = "FILE",
      .help = "the network to write, .safetensors"},
     {.name = "resume", .type = LL_OPTION_FLAG, .offset = AT(resume),
-     .help = "go on with a run that was interrupted, from FILE.partial; the result is the same bits"},
+     .help = "continue an interrupted run from FILE.partial; the result is the same to the bit"},
     {.name = "table", .type = LL_OPTION_FLAG, .offset = AT(table), .help = "print a table of the epochs at the end"},
     {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print the result as JSON, with all epochs"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the result does not depend on it"},
 };
+/* clang-format on */
 
 /* vgg16's recipe leaves no number at 0, so that a typed 0 is a value and not "not given"; run() takes the recipe of the network itself. */
 static void defaults(void *args) {
@@ -44,12 +49,13 @@ static void defaults(void *args) {
 
 static size_t groups(option_group out[GROUPS_MAX]) {
     out[0] = (option_group){.title = "Data", .table = data_table, .count = COUNT(data_table)};
-    out[1] = (option_group){.title = "Classes", .base = AT(images), .without = "out-data"};
-    out[1].table = ll_images_options_table(&out[1].count);
-    out[2] = (option_group){.title = "Training", .base = AT(options)};
-    out[2].table = ll_train_options_table(&out[2].count);
-    out[3] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
-    return 4;
+    out[1] = (option_group){.title = "Weights", .table = weight_table, .count = weight_count, .base = AT(weight)};
+    out[2] = (option_group){.title = "Classes", .base = AT(images), .without = "out-data"};
+    out[2].table = ll_images_options_table(&out[2].count);
+    out[3] = (option_group){.title = "Training", .base = AT(options)};
+    out[3].table = ll_train_options_table(&out[3].count);
+    out[4] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
+    return 5;
 }
 
 static size_t size_of(ll_option_type type) {
@@ -74,12 +80,16 @@ static ll_train_options recipe(const train_args *args, const parsed *typed) {
             memcpy((char *)&out + table[i].offset, (const char *)&args->options + table[i].offset, size_of(table[i].type));
     if (strcmp(out.optimiser, "adam") == 0 && args_given(typed, &cmd_train, "momentum"))
         term_note("--momentum is not used by the optimiser adam");
+    static const char *const of_step[] = {"lr-every", "lr-factor", "lr-decay"};
+    for (size_t i = 0; i < COUNT(of_step); i++)
+        if (strcmp(out.schedule, "step") != 0 && args_given(typed, &cmd_train, of_step[i]))
+            term_note("--%s is not used by the schedule %s", of_step[i], out.schedule);
     return out;
 }
 
 static ll_status check(const train_args *args) {
     const char *example = "lastlayer train --data mnist --net mlp:512,20 -o net.safetensors";
-    const char *inputs[] = {args->data};
+    const char *inputs[] = {args->data, args->weight.weights, args->weight.class_weight};
     ll_status status = inputs_require("--data", args->data, example);
     if (status == LL_OK)
         status = inputs_require("--output", args->output, example);
@@ -88,7 +98,7 @@ static ll_status check(const train_args *args) {
     if (status == LL_OK)
         status = inputs_check_safetensors(args->output, "a network");
     if (status == LL_OK && args->json && inputs_is_stdout(args->output))
-        status = complain(LL_ERR_USAGE, "--json prints where the network goes, to standard output; write the network to a file");
+        status = complain(LL_ERR_USAGE, "--json prints to standard output, where the network would go too; write the network to a file");
     return status;
 }
 
@@ -194,12 +204,14 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
         r.train = ll_images_dataset(images, LL_IMAGES_TRAIN);
         r.test = ll_images_dataset(images, LL_IMAGES_TEST);
         if (r.test && !ll_dataset_labels(r.test)) {
-            term_note("the test images of %s have no labels, so that no test accuracy is printed", args->data);
+            term_note("the test images of %s have no labels, so no test accuracy is printed", args->data);
             r.test = NULL;
         }
-        status = r.train ? ll_train_write(&network, ctx, args->output, r.train, &options, args->resume)
+        status = r.train ? weight_read(ctx, ll_images_dataset(images, LL_IMAGES_TRAIN), &args->weight)
                          : complain(LL_ERR_DATA, "%s has no training images", args->data);
     }
+    if (status == LL_OK)
+        status = ll_train_write(&network, ctx, args->output, r.train, &options, args->resume);
     if (status == LL_OK && r.test)
         status = ll_network_evaluate(&r.score, ctx, network, r.test);
     if (status == LL_OK) {
@@ -228,10 +240,10 @@ const command cmd_train = {
     .usage = "--data NAME [--net NET] [OPTIONS] -o FILE",
     .detail =
         "Trains the network and writes it with its description, so that encode can turn images into the features of its last layer. A "
-        "tenth of the training images is held out by the seed and listed in the file: encode keeps them apart as val, unseen by the "
-        "representation. --no-holdout trains on all of them.\n\nAfter each epoch the state goes to FILE.partial: a run that was "
-        "interrupted loses at most the epoch under way, and --resume goes on to the same bits. The defaults are the paper's recipe for "
-        "the network.",
+        "tenth of the training images is held out by the seed and listed in the file: encode keeps them apart as val, because the "
+        "representation has not seen them. --no-holdout trains on all of them.\n\nAfter each epoch the state goes to FILE.partial: an "
+        "interrupted run loses at most the current epoch, and --resume continues to the same bits. The defaults are the paper's recipe "
+        "for the network.",
     .examples = examples,
     .args_size = sizeof(train_args),
     .defaults = defaults,

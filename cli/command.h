@@ -6,7 +6,7 @@
 
 #include "lastlayer.h"
 
-enum { GROUPS_MAX = 5, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
+enum { GROUPS_MAX = 7, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
 
 /* Options under one heading. The table's struct lies at `base` in the command's arguments. */
 typedef struct option_group {
@@ -14,11 +14,12 @@ typedef struct option_group {
     const ll_option *table;
     size_t count, base;
     const char *without; /* one option of the table that this command does not have, or NULL */
+    uint64_t hidden;     /* bit i: nor option i, for that reason or because a group before has its name; filled by args_groups */
 } option_group;
 
 /* What the user typed. */
 typedef struct parsed {
-    const char *operand;       /* the first argument without a flag, or NULL */
+    const char *operand;                /* the first argument without a flag, or NULL */
     const char *operands[OPERANDS_MAX]; /* all of them */
     size_t operand_count;
     bool help;
@@ -27,8 +28,8 @@ typedef struct parsed {
 
 typedef struct command {
     const char *name, *summary;
-    const char *usage;           /* what follows the name; one line per way to call it */
-    const char *operand;         /* what help calls the argument without a flag, NULL if there is none */
+    const char *usage;   /* what follows the name; one line per way to call it */
+    const char *operand; /* what help calls the argument without a flag, NULL if there is none */
     const char *operand_help;
     bool several;                /* may come more than once */
     const char *detail;          /* a paragraph or more */
@@ -39,8 +40,8 @@ typedef struct command {
     ll_status (*run)(ll_context *ctx, const void *args, const parsed *typed);
 } command;
 
-extern const command cmd_train, cmd_import, cmd_encode, cmd_fit, cmd_predict, cmd_evaluate, cmd_threshold, cmd_compare, cmd_search,
-    cmd_reproduce, cmd_report, cmd_inspect, cmd_convert;
+extern const command cmd_train, cmd_import, cmd_encode, cmd_fit, cmd_calibrate, cmd_predict, cmd_evaluate, cmd_threshold, cmd_certify,
+    cmd_verify, cmd_sets, cmd_merge, cmd_compare, cmd_search, cmd_reproduce, cmd_report, cmd_inspect, cmd_convert;
 
 /* All of them, in the order of the pipeline. */
 extern const command *const commands[];

@@ -91,7 +91,9 @@ static void zsh_option(const command *cmd, const ll_option *option) {
         printf("'(-%c --%s)'{-%c,--%s}'[", option->letter, option->name, option->letter, option->name);
     else
         printf("'--%s[", option->name);
-    quoted(option->help, "[]:");
+    char help[900];
+    help_sentence(help, sizeof help, option);
+    quoted(help, "[]:");
     putchar(']');
     if (value) {
         printf(":%s:", option->arg ? option->arg : "value");
@@ -140,7 +142,9 @@ static void fish_option(const command *cmd, const ll_option *option) {
         putchar('\'');
     }
     fputs(" -d \"", stdout);
-    for (const char *p = option->help; *p; p++)
+    char help[900];
+    help_sentence(help, sizeof help, option);
+    for (const char *p = help; *p; p++)
         printf(strchr("\"\\$", *p) ? "\\%c" : "%c", *p);
     puts("\"");
 }

@@ -3,28 +3,30 @@
 #include "help.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
 
+const char help_formats[] = "Arrays are read from .npy, .npz, .safetensors, .idx, .idx.gz, .csv, .png, .h5, .keras and CIFAR .bin files, "
+                            "whose format is detected from the content.";
+
 const exit_code exit_codes[] = {
     {LL_OK, "success"},
-    {LL_ERR_INTERNAL, "a defect of lastlayer itself"},
-    {LL_ERR_USAGE, "a flag or argument is wrong: its name, its range, or its company"},
-    {LL_ERR_READ, "a file cannot be opened or read, is empty, or shrank meanwhile"},
+    {LL_ERR_INTERNAL, "a bug in lastlayer itself"},
+    {LL_ERR_USAGE, "a flag or argument is wrong: its name, its range, or its combination with other flags"},
+    {LL_ERR_READ, "a file cannot be opened or read, is empty, or shrank while it was read"},
     {LL_ERR_FORMAT, "a file is not what it says: truncated, garbage, unsupported"},
     {LL_ERR_DATA, "the arrays do not fit together, or hold impossible values"},
     {LL_ERR_WRITE, "the output cannot be written"},
     {LL_ERR_DIVERGED, "training left the finite numbers, or its loss exploded: lower --lr"},
-    {LL_ERR_MEMORY, "memory ran out, or its limit, or that of a file (--memory)"},
+    {LL_ERR_MEMORY, "memory ran out, or a memory limit was reached (--memory)"},
     {LL_ERR_CANCELLED, "interrupted (Ctrl-C, SIGTERM, SIGHUP)"},
 };
 const size_t exit_code_count = COUNT(exit_codes);
 
 const environment_variable environment_variables[] = {
-    {"LASTLAYER_H5", "the program that reads HDF5, instead of the lastlayer-h5 that was installed"},
-    {"LASTLAYER_ISA", "the kernels to use (ref, base, v3, v4) instead of the best ones this processor has"},
+    {"LASTLAYER_H5", "the program that reads HDF5, instead of the installed lastlayer-h5"},
+    {"LASTLAYER_ISA", "the kernels to use (ref, base, v3, v4) instead of the best ones for this processor"},
     {"NO_COLOR", "when set, no colours"},
 };
 const size_t environment_variable_count = COUNT(environment_variables);
@@ -37,14 +39,26 @@ void help_flag(char *out, size_t size, const ll_option *option) {
     snprintf(out, size, "%s--%s%s%s", letter, option->name, value ? " " : "", value ? (option->arg ? option->arg : "VALUE") : "");
 }
 
-void help_limits(char *out, size_t size, const ll_option *option, const void *target) {
+/* "default 128; a whole number of at least 1", or "" */
+static void describe_limits(char *out, size_t size, const ll_option *option) {
     char range[200] = "";
     if (option->type == LL_OPTION_CHOICE)
         snprintf(range, sizeof range, "one of %s", option->choices);
     else if (option->type == LL_OPTION_INT || option->type == LL_OPTION_REAL || option->type == LL_OPTION_SEED)
-        args_range(range, sizeof range, option, args_zero_means_default(option, target), false);
+        args_range(range, sizeof range, option, false);
     const char *standard = option->type == LL_OPTION_FLAG ? NULL : option->standard;
     snprintf(out, size, "%s%s%s%s", standard ? "default " : "", standard ? standard : "", standard && *range ? "; " : "", range);
+}
+
+void help_sentence(char *out, size_t size, const ll_option *option) {
+    ll_option_words(out, size, option->help, LL_OPTION_STYLE_FLAG);
+}
+
+void help_text(char *out, size_t size, const ll_option *option) {
+    char limits[300], marked[900];
+    describe_limits(limits, sizeof limits, option);
+    snprintf(marked, sizeof marked, "%s%s%s%s", option->help, *limits ? " (" : "", limits, *limits ? ")" : "");
+    ll_option_words(out, size, marked, LL_OPTION_STYLE_FLAG);
 }
 
 /* Words from column `indent` on, lines up to 100 columns; `at` is the column where the line stands now. */
@@ -85,11 +99,10 @@ static void entry(const char *left, const char *right) {
     wrap(right, HELP_COLUMN, HELP_COLUMN);
 }
 
-static void option_entry(const ll_option *option, const void *target) {
-    char flag[100], limits[300], text[900];
+static void option_entry(const ll_option *option) {
+    char flag[100], text[900];
     help_flag(flag, sizeof flag, option);
-    help_limits(limits, sizeof limits, option, target);
-    snprintf(text, sizeof text, "%s%s%s%s", option->help, *limits ? " (" : "", limits, *limits ? ")" : "");
+    help_text(text, sizeof text, option);
     entry(flag, text);
 }
 
@@ -109,7 +122,7 @@ void help_overview(void) {
     for (size_t i = 0; i < command_count; i++)
         entry(commands[i]->name, commands[i]->summary);
     entry("help COMMAND", "the page of a command; help man, bash, zsh, fish print the man page and the completions");
-    puts("\nFiles are .npy, .npz, .safetensors, .idx, .idx.gz or .csv, told by content. FILE:NAME picks one array of a file.");
+    printf("\n%s FILE:NAME picks one array of a file.\n", help_formats);
     puts("\nExamples");
     for (size_t i = 0; i < command_count; i++)
         printf("  %s\n", commands[i]->examples[0]);
@@ -139,18 +152,14 @@ void help_command(const command *cmd) {
         for (size_t i = 0; i < ll_method_count(); i++)
             entry(ll_method_get(i)->name, ll_method_get(i)->summary);
     }
-    void *args = args_new(cmd);
-    if (!args)
-        return;
     option_group groups[GROUPS_MAX];
     size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++) {
         printf("\n%s\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++)
             if (args_has(&groups[g], i))
-                option_entry(&groups[g].table[i], (const char *)args + groups[g].base);
+                option_entry(&groups[g].table[i]);
     }
-    free(args);
     puts("\nExamples");
     for (const char *const *example = cmd->examples; *example; example++)
         printf("  %s\n", *example);

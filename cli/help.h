@@ -14,14 +14,17 @@ void help_complete_fish(void);
 
 /* "--batch-size B", "-o, --output FILE" */
 void help_flag(char *out, size_t size, const ll_option *option);
-/* "default 128; a whole number of at least 1", or "" */
-void help_limits(char *out, size_t size, const ll_option *option, const void *target);
+/* Its sentence, with the flags it names. */
+void help_sentence(char *out, size_t size, const ll_option *option);
+/* The same with default and range behind it: "rows per step (default 128; a whole number of at least 1)" */
+void help_text(char *out, size_t size, const ll_option *option);
 
 typedef struct exit_code {
     int value;
     const char *meaning;
 } exit_code;
 
+extern const char help_formats[]; /* which files are read, a sentence */
 extern const exit_code exit_codes[];
 extern const size_t exit_code_count;
 

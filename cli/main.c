@@ -11,8 +11,8 @@
 #include "term.h"
 
 const command *const commands[] = {
-    &cmd_train,   &cmd_import, &cmd_encode,    &cmd_fit,    &cmd_predict, &cmd_evaluate, &cmd_threshold,
-    &cmd_compare, &cmd_search, &cmd_reproduce, &cmd_report, &cmd_inspect, &cmd_convert,
+    &cmd_train,  &cmd_import, &cmd_encode,  &cmd_fit,    &cmd_calibrate, &cmd_predict,   &cmd_evaluate, &cmd_threshold, &cmd_certify,
+    &cmd_verify, &cmd_sets,   &cmd_compare, &cmd_search, &cmd_merge,     &cmd_reproduce, &cmd_report,   &cmd_inspect,   &cmd_convert,
 };
 const size_t command_count = COUNT(commands);
 
@@ -22,7 +22,10 @@ typedef struct page {
 } page;
 
 static const page pages[] = {
-    {"man", help_man}, {"bash", help_complete_bash}, {"zsh", help_complete_zsh}, {"fish", help_complete_fish},
+    {"man", help_man},
+    {"bash", help_complete_bash},
+    {"zsh", help_complete_zsh},
+    {"fish", help_complete_fish},
 };
 
 static const command *find(const char *name) {
@@ -69,6 +72,7 @@ static ll_status parse(parsed *typed, void *args, const command *cmd, int argc, 
     ll_context *ctx = NULL;
     ll_context_options options = ll_context_options_default();
     options.threads = 1;
+    options.option_style = LL_OPTION_STYLE_FLAG;
     ll_status status = ll_context_new(&ctx, &options);
     if (status == LL_OK)
         status = args_parse(typed, args, ctx, cmd, argc, argv);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The man page in roff (man macros), from the tables. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
@@ -48,9 +47,6 @@ static void tagged(const char *tag, const char *words) {
 }
 
 static void options(const command *cmd) {
-    void *args = args_new(cmd);
-    if (!args)
-        return;
     option_group groups[GROUPS_MAX];
     size_t count = args_groups(cmd, groups);
     for (size_t g = 0; g < count; g++) {
@@ -58,14 +54,12 @@ static void options(const command *cmd) {
         for (size_t i = 0; i < groups[g].count; i++) {
             if (!args_has(&groups[g], i))
                 continue;
-            char flag[100], limits[300], words[900];
+            char flag[100], words[900];
             help_flag(flag, sizeof flag, &groups[g].table[i]);
-            help_limits(limits, sizeof limits, &groups[g].table[i], (const char *)args + groups[g].base);
-            snprintf(words, sizeof words, "%s%s%s%s", groups[g].table[i].help, *limits ? " (" : "", limits, *limits ? ")" : "");
+            help_text(words, sizeof words, &groups[g].table[i]);
             tagged(flag, words);
         }
     }
-    free(args);
 }
 
 static void section(const command *cmd) {
@@ -103,9 +97,9 @@ void help_man(void) {
     text("lastlayer takes the last-layer features of a trained classifier and its labels, samples an ensemble of last layers, and turns it "
          "into labels with confidences, abstention thresholds, out-of-distribution scores and metrics.\n");
     puts(".SS Files");
-    text("Arrays are read from .npy, .npz, .safetensors, .idx, .idx.gz and .csv files, told by content. FILE:NAME picks one array of a "
-         "file that holds several. Outputs are written beside their target and renamed: a run that fails or is killed leaves the old "
-         "file or none.\n");
+    text(help_formats);
+    text(" FILE:NAME picks one array of a file that holds several. An output is written to a temporary file and then renamed: a run that "
+         "fails or is killed leaves the old file or none.\n");
     puts(".SH COMMANDS");
     for (size_t i = 0; i < command_count; i++)
         section(commands[i]);

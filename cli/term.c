@@ -167,7 +167,7 @@ static void on_lost_bytes(int number, siginfo_t *info, void *state) {
     (void)state;
     if (info->si_code != BUS_ADRERR)
         return; /* the handler is gone, so that what caused it happens again and kills */
-    static const char sentence[] = "lastlayer: an input became shorter while it was read, or its disk failed; the output is as it was\n";
+    static const char sentence[] = "lastlayer: an input became shorter while it was read, or its disk failed; the output was not changed\n";
     ssize_t put = write(STDERR_FILENO, sentence, sizeof sentence - 1);
     (void)put, (void)number;
     _exit(LL_ERR_READ);
@@ -194,6 +194,7 @@ static void catch_signals(void) {
 ll_status term_context_new(ll_context **out, int threads, int64_t memory) {
     ll_context_options options = ll_context_options_default();
     options.threads = threads;
+    options.option_style = LL_OPTION_STYLE_FLAG;
     options.memory = memory;
     options.log = on_log;
     if (is_terminal())
@@ -293,6 +294,6 @@ ll_status term_flush(void) {
         return complain(LL_ERR_CANCELLED, "interrupted");
     ll_status status = lost == ENOMEM ? LL_ERR_MEMORY : LL_ERR_WRITE;
     if (*written)
-        return complain(status, "%s is written; the summary on standard output could not be: %s", written, strerror(lost));
+        return complain(status, "%s is written, but the summary could not be written to standard output: %s", written, strerror(lost));
     return complain(status, "cannot write to standard output: %s", strerror(lost));
 }

@@ -8,12 +8,12 @@
 
 #include <lastlayer.h>
 
-#define CHECK(call)                                                     \
-    do {                                                                \
-        if ((call) != LL_OK) {                                          \
-            fprintf(stderr, "tour: %s\n", ll_context_message(ctx));     \
-            exit(1);                                                    \
-        }                                                               \
+#define CHECK(call)                                                 \
+    do {                                                            \
+        if ((call) != LL_OK) {                                      \
+            fprintf(stderr, "tour: %s\n", ll_context_message(ctx)); \
+            exit(1);                                                \
+        }                                                           \
     } while (0)
 
 int main(int argc, char **argv) {
@@ -34,9 +34,8 @@ int main(int argc, char **argv) {
     ll_ensemble *ensemble;
     CHECK(ll_fit(&ensemble, ctx, train, NULL, &fit)); /* NULL: start from the MAP; a trained head goes here */
 
-    CHECK(ll_predict_write(ctx, "tour.npz", ensemble, test, NULL));
     ll_predictions *predictions;
-    CHECK(ll_predictions_read(&predictions, ctx, "tour.npz", NULL));
+    CHECK(ll_predict(&predictions, ctx, ensemble, test, NULL)); /* ll_predictions_write makes a file of them */
     const ll_outcome *outcome = ll_predictions_view(predictions);
 
     ll_evaluation *evaluation;

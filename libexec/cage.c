@@ -15,7 +15,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-
 void cage_leave_alone(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     syscall(SYS_close_range, 3U, ~0U, 0U); /* an old kernel that lacks it leaves them open, and the filter forbids their use */
@@ -40,7 +39,7 @@ static const char *set_limits(uint64_t bytes, uint64_t microseconds) {
         const char *name;
     } limits[] = {
         {RLIMIT_AS, mapped + bytes, "memory"}, {RLIMIT_CPU, microseconds / 1000000 + 1, "processor time"},
-        {RLIMIT_FSIZE, 0, "file sizes"},                    {RLIMIT_CORE, 0, "core dumps"},
+        {RLIMIT_FSIZE, 0, "file sizes"},       {RLIMIT_CORE, 0, "core dumps"},
         {RLIMIT_NOFILE, 0, "open files"},
     };
     if (mapped == 0)
@@ -61,9 +60,10 @@ static const char *set_limits(uint64_t bytes, uint64_t microseconds) {
 }
 
 static const char *set_filter(void) {
-    static const int allowed[] = {SCMP_SYS(brk),        SCMP_SYS(munmap),       SCMP_SYS(mremap), SCMP_SYS(madvise),   SCMP_SYS(futex),
-                                  SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time),   SCMP_SYS(exit_group), SCMP_SYS(exit),
-                                  SCMP_SYS(sysinfo)}; /* the last is for qsort, which asks how much memory there is */
+    static const int allowed[] = {SCMP_SYS(brk),        SCMP_SYS(munmap),        SCMP_SYS(mremap),       SCMP_SYS(madvise),
+                                  SCMP_SYS(futex),      SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(time),
+                                  SCMP_SYS(exit_group), SCMP_SYS(exit),          SCMP_SYS(sysinfo)}; /* the last is for qsort, which asks
+                                                                                                        how much memory there is */
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
     int result = filter ? 0 : -ENOMEM;
     for (size_t i = 0; i < sizeof allowed / sizeof allowed[0] && result == 0; i++)

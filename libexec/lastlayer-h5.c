@@ -2,9 +2,9 @@
 /* lastlayer-h5 BYTES: reads an .h5 of Keras from stdin and writes what is in it on the pipe that is stdout: 8 bytes with the length of the
  * rest, and that as .safetensors, at most BYTES.
  *
- * The only program that links libhdf5, which a hostile file can crash, send round in circles or make hungry. So it first reads all of stdin,
- * then locks itself in (cage.c), and only then looks at the bytes. Whoever started it takes its death for a damaged file; for what it
- * refuses itself it leaves one sentence on stderr and exit code 1, or 3 where the file holds more than BYTES.
+ * The only program that links libhdf5, which a hostile file can crash, send round in circles or make hungry. So it first reads all of
+ * stdin, then locks itself in (cage.c), and only then looks at the bytes. Whoever started it takes its death for a damaged file; for what
+ * it refuses itself it leaves one sentence on stderr and exit code 1, or 3 where the file holds more than BYTES.
  *
  * Each numeric data set is a tensor named by its path, /dense_1/dense_1/kernel:0; one that several links lead to is written once, under its
  * first name. A few texts among the attributes of / and /model_weights are metadata, lists joined by commas. */
@@ -248,7 +248,8 @@ static void add_texts(content *c, hid_t attribute, const char *name) {
 
 /* The header begins with the metadata: of each name that of the first group that has it. */
 static void add_metadata(content *c, hid_t file) {
-    static const char *const groups[] = {"/", "/model_weights"}, *const names[] = {"layer_names", "keras_version", "backend"};
+    static const char *const groups[] = {"/", "/model_weights"}, *const names[] = {"layer_names", "keras_version", "backend",
+                                                                                   "model_config"};
     add_plain(c, "{\"__metadata__\":{");
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
         for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {

@@ -28,25 +28,25 @@ static inline ll_context *check_context(int threads) {
 }
 
 /* The call must succeed; its sentence is shown if it does not. */
-#define CHECK_OK(ctx, call)                                                        \
-    do {                                                                           \
-        ll_status check_status_ = (call);                                          \
-        if (check_status_ != LL_OK)                                                \
-            fail_msg("%s: %s", ll_status_name(check_status_), (ctx)->message);     \
+#define CHECK_OK(ctx, call)                                                    \
+    do {                                                                       \
+        ll_status check_status_ = (call);                                      \
+        if (check_status_ != LL_OK)                                            \
+            fail_msg("%s: %s", ll_status_name(check_status_), (ctx)->message); \
     } while (0)
 
 /* The call must fail with this status and a sentence that contains `words`. */
-#define CHECK_FAILS(ctx, expected, words, call)                                    \
-    do {                                                                           \
-        assert_int_equal((call), (expected));                                      \
-        if (!strstr((ctx)->message, (words)))                                      \
-            fail_msg("\"%s\" does not contain \"%s\"", (ctx)->message, (words));   \
+#define CHECK_FAILS(ctx, expected, words, call)                                  \
+    do {                                                                         \
+        assert_int_equal((call), (expected));                                    \
+        if (!strstr((ctx)->message, (words)))                                    \
+            fail_msg("\"%s\" does not contain \"%s\"", (ctx)->message, (words)); \
     } while (0)
 
-#define CHECK_NEAR(a, b, tolerance)                                                \
-    do {                                                                           \
-        double check_a_ = (a), check_b_ = (b);                                     \
-        if (!(check_a_ - check_b_ <= (tolerance) && check_b_ - check_a_ <= (tolerance))) \
+#define CHECK_NEAR(a, b, tolerance)                                                                      \
+    do {                                                                                                 \
+        double check_a_ = (a), check_b_ = (b);                                                           \
+        if (!(check_a_ - check_b_ <= (tolerance) && check_b_ - check_a_ <= (tolerance)))                 \
             fail_msg("%.17g and %.17g differ by more than %g", check_a_, check_b_, (double)(tolerance)); \
     } while (0)
 

@@ -7,10 +7,10 @@
 
 typedef struct problem {
     int64_t N, D, K;
-    float *z;          /* [N,D] */
-    int64_t *y;        /* [N] */
+    float *z;   /* [N,D] */
+    int64_t *y; /* [N] */
     ll_dataset *data;
-    ll_head *head;     /* near nothing: not the MAP, not zero */
+    ll_head *head; /* near nothing: not the MAP, not zero */
 } problem;
 
 static inline void *problem_room(int64_t count, size_t size) {

@@ -24,6 +24,7 @@ import fuzz as fuzzing
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
 QUICK = ("-Doptimization=1", "-Ddebug=true", "-Db_lundef=false")  # of sanitized builds: they compile in half the time
+PATIENT = ("--timeout-multiplier", "3")  # and run many times slower
 counts = {"passed": 0, "failed": 0, "skipped": 0}
 failures = []
 
@@ -99,12 +100,20 @@ def plain():
 
 def asan():
     configure("build-asan", "-Db_sanitize=address,undefined", *QUICK)
-    suite("build-asan", "--no-suite", "slow", "--no-suite", "browser")
+    suite("build-asan", "--no-suite", "slow", "--no-suite", "browser", *PATIENT)
+    if not shutil.which("abidiff"):
+        record("skipped", "the interface against tests/abi", "no abidiff: tools/setup check installs it")
+    else:
+        library = next((root / "build-asan").glob("liblastlayer.so.*.*.*[0-9]"))
+        code, text = run("tools/abi.py", library)
+        if code:
+            print(text)
+        record("failed" if code else "passed", "the interface against tests/abi")
 
 
 def tsan():
     configure("build-tsan", "-Db_sanitize=thread", *QUICK)
-    suite("build-tsan", "--suite", "threads")
+    suite("build-tsan", "--suite", "threads", *PATIENT)
 
 
 def aarch64(*select, **env):

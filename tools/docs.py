@@ -7,6 +7,8 @@
   names       every ll_... and lli_... that is mentioned occurs in the sources
   targets     every `make TARGET` is a target of the Makefile
   commands    every `lastlayer SUB ...` uses flags that `lastlayer SUB --help` shows (LASTLAYER or build/lastlayer; left out without one)
+  lists       docs/README.md lists every page once; docs/math/random.md has every purpose of randomness, docs/glossary.md every confidence, metric and
+              method; `lastlayer help` and docs/manual/formats.md every format
 """
 import os
 import pathlib
@@ -141,6 +143,44 @@ for page in pages:
             if COMMAND.match(line.strip()):
                 check_command(f"{name}:{first + offset}", line.strip())
 
+
+def words_of(path, pattern):
+    found = re.findall(pattern, (root / path).read_text(), re.M)
+    if not found:
+        wrong.append(f"tools/docs.py: finds nothing of {pattern} in {path}")
+    return found
+
+
+def check_lists():
+    """What stands in tables of the code stands in the tables of the docs."""
+    listed = re.findall(r"\]\(([^)#]+\.md)\)", (root / "docs/README.md").read_text())
+    for page in sorted((root / "docs").rglob("*.md")):
+        link = page.relative_to(root / "docs").as_posix()
+        if link != "README.md" and (not link.startswith("results/") or link == "results/README.md") and listed.count(link) != 1:
+            wrong.append(f"docs/README.md: lists {link} {listed.count(link)} times, once is right")
+    table = (root / "docs/math/random.md").read_text()
+    for purpose in words_of("src/base/rng.h", r"LLI_PURPOSE_(\w+)[ ,=]"):
+        if purpose != "TEST" and f"| `{purpose}` |" not in table:
+            wrong.append(f"docs/math/random.md: the table lacks the purpose {purpose}")
+    glossary = (root / "docs/glossary.md").read_text()
+    terms = {term for line in re.findall(r"^\| ([^|]+) \|", glossary, re.M) for term in re.split(r", | \(method\)", line)}
+    names = re.findall(r'"(\w+)"', words_of("src/base/confidence.c", r"names\[\] = \{([^}]*)\}")[0])
+    titles = words_of("src/report/metric_rule.c", r'\[LLI_RULE_\w+\] = \{"\w+", "([^"]+)"\}')
+    methods = [name for path in sorted((root / "src/methods").glob("*.c")) for name in re.findall(r'\.info = \{"(\w+)"', path.read_text())]
+    for word in names + titles + methods:
+        if word not in terms:
+            wrong.append(f"docs/glossary.md: lacks {word}, which lastlayer prints")
+    formats = (root / "docs/manual/formats.md").read_text()
+    shown = subprocess.run([binary, "help"], stdout=subprocess.PIPE, text=True).stdout if binary else None
+    refused = words_of("src/formats/format.c", r'^    \{"\w+", "(\.[\w.]+)".*lli_refused_')  # with the lines that convert them
+    for extension in words_of("src/formats/format.c", r'^    \{"\w+", "(\.[\w.]+)"'):
+        if extension not in formats:
+            wrong.append(f"docs/manual/formats.md: lacks the format {extension}")
+        if shown is not None and extension not in refused and extension not in shown:
+            wrong.append(f"lastlayer help: lacks the format {extension}")
+
+
+check_lists()
 summary = ", ".join(f"{n} {what}" for what, n in count.items()) + ("" if binary else " (no lastlayer to ask)")
 print("\n".join(wrong) or f"{len(pages)} pages: {summary}, all true")
 sys.exit(1 if wrong else 0)

@@ -35,17 +35,20 @@ READS = {
     "cifar": ("CIFAR .bin", "formats/cifar.c"), "png": (".png", "formats/png.c"),
     "hdf5": ("what the reader of HDF5 answers", "formats/safetensors.c formats/meta.c"),
     "file": ("a file of any name, and one array of it", "formats/format.c"), "json": ("JSON, against jansson", "formats/tree.c"),
-    "ensemble": ("an ensemble; predicts a row", "ensemble/ensemble.c"), "network": ("a network; encodes a row", "pipeline/network.c"),
-    "import": ("a network of Keras or PyTorch", "pipeline/import.c pipeline/foreign.c"),
-    "dataset": ("features and labels, a head, images", "data/dataset.c pipeline/head.c pipeline/images.c pipeline/source.c"),
+    "ensemble": ("an ensemble; predicts a row", "ensemble/ensemble.c"), "network": ("a network; encodes a row", "interop/trained.c"),
+    "import": ("a network of Keras or PyTorch", "interop/import.c interop/foreign.c"),
+    "keras": ("a model of Keras, but for its HDF5", "formats/keras.c interop/keras_model.c"),
+    "dataset": ("features and labels, a head, images", "data/dataset.c interop/head_file.c interop/images_file.c interop/image_source.c"),
     "predictions": ("predictions; evaluates them", "predict/predictions.c metrics/outcome.c"),
     "outputs": ("probabilities and logits of others", "predict/predictions.c predict/moments.c"),
-    "costs": ("a cost matrix", "metrics/evaluate.c"), "names": ("class names", "pipeline/class_names.c"),
-    "evaluation": ("the JSON of an evaluation", "pipeline/evaluation.c"), "trials": ("runs.jsonl of a search", "pipeline/results.c"),
-    "store": ("all files of a search's store", "pipeline/trial_store.c pipeline/report_inputs.c"),
-    "partial": ("the work file of a fit", "pipeline/partial.c"), "slots": ("the work file of a training", "pipeline/slots.c"),
-    "options": ("the command line", "args.c"), "grid": ("the lists of a search", "pipeline/grid.c"),
-    "lists": ("rows, classes, shuffles", "pipeline/rows.c data/classes.c"), "net": ("the text of a network", "model/sequence.c"),
+    "costs": ("a cost matrix", "metrics/evaluate.c"), "names": ("class names", "interop/class_names.c"),
+    "evaluation": ("the JSON of an evaluation", "interop/evaluation_file.c"),
+    "certificate": ("a certificate; verifies it, shows it", "interop/verification.c pipeline/report_certificate.c report/certificate_card.c"),
+    "trials": ("runs.jsonl of a search", "store/results.c"),
+    "store": ("all files of a search's store", "store/trial_store.c store/report_inputs.c"),
+    "partial": ("the work file of a fit", "store/partial.c"), "slots": ("the work file of a training", "store/slots.c"),
+    "options": ("the command line", "args.c"), "grid": ("the lists of a search", "search/grid.c"),
+    "lists": ("rows, classes, shuffles", "data/row_list.c data/classes.c"), "net": ("the text of a network", "model/sequence.c"),
     "number": ("a number, against the C library", "formats/number.c"), "split": ("FILE:NAME", "formats/format.c"),
     "escape": ("text made harmless, against jansson", "base/escape.c"),
 }
@@ -129,6 +132,7 @@ def table():
 def keep():
     """Small inputs that reach what the committed ones do not."""
     for name in targets():
+        (built / "corpus" / name).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as folder:
             merged = pathlib.Path(folder) / "merged"
             shutil.copytree(seeds / name, merged)

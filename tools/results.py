@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The experiments behind docs/results: runs lastlayer, keeps the tables, and writes beside them what made them (run.json).
 
-  results.py mnist fashion notmnist steps vgg images by name (tools/get-data)
-  results.py resnet56 imagenet                features of $LASTLAYER_TEST_DATA
+  results.py mnist fashion notmnist steps vgg   images by name (tools/get-data)
+  results.py resnet56 imagenet                  features of $LASTLAYER_TEST_DATA
+  results.py promises                           on the features of make demo, and CLINC150 of $LASTLAYER_TEST_DATA
+  results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
 
-Everything is made in results/, where what is there is not made again. All of it takes some hours on two cores.
+It says first what each took the last time. Everything is made in results/, where what is there is not made again: after a kill, run it again.
 """
 import json
 import os
@@ -17,19 +19,24 @@ import time
 
 import numpy as np
 
+import ensembles
+
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
 COMMAND = "build/lastlayer"
 FULL = ["--full-lr", "0.01,0.001", "--full-epochs", "bootstrap:5/dropout:30"]  # fewer trials than the paper has
-VGG = "vgg16:width=0.25"
+VGG = ["--net", "vgg16:width=0.375,dropout=0.1", "--epochs", 14, "--lr", 0.05, "--schedule", "one-cycle", "--augment", "shift=0.1,flip"]
 commands = []
 
 
-def lastlayer(*words, out=None):
+def lastlayer(*words, out=None, quiet=False):
     words = [COMMAND, *map(str, words)]
-    print("$", " ".join(words), flush=True)
+    if not quiet:
+        print("$", " ".join(words), flush=True)
     begin = time.time()
-    done = subprocess.run(words, check=True, stdout=subprocess.PIPE if out else None, text=True)
+    done = subprocess.run(words, stdout=subprocess.PIPE if out or quiet else None, stderr=subprocess.PIPE if quiet else None, text=True)
+    if done.returncode:
+        sys.exit((done.stderr or "") + "results: this failed: " + " ".join(words))
     commands.append({"command": " ".join(words[1:]), "seconds": round(time.time() - begin, 1)})
     if out:
         pathlib.Path(out).parent.mkdir(parents=True, exist_ok=True)
@@ -88,16 +95,15 @@ def steps():
 
 
 def vgg():
-    net, common = "results/vgg/net.safetensors", ["--samples", 10, "--json"]
+    """A smaller VGG-16 than the paper's, trained for a fraction of its epochs; then the paper's grid on its last layer."""
+    net = "results/vgg/net.safetensors"
     pathlib.Path("results/vgg").mkdir(parents=True, exist_ok=True)
     if not os.path.exists(net):
-        lastlayer("train", "--data", "cifar10", "--net", VGG, "--epochs", 12, "--lr-every", 3, "--json", "--resume", "-o", net,
-                  out="docs/results/cifar10-vgg16/training.json")
-    lastlayer("encode", net, "--data", "cifar10", "-o", "results/vgg/encoded.npz")
-    lastlayer("compare", "--features", "results/vgg/encoded.npz", *common, out="docs/results/cifar10-vgg16/last-layer.json")
-    lastlayer("compare", "--network", net, "--data", "cifar10", *common, "--thin", 176, "--epochs", 1, "--dropout", 0.1,
-              out="docs/results/cifar10-vgg16/full-network.json")
-    keep("cifar10-vgg16")
+        lastlayer("train", "--data", "cifar10", *VGG, "--json", "--resume", "-o", net, out="docs/results/cifar10-vgg16/training.json")
+    if not os.path.exists("results/vgg/encoded.npz"):
+        lastlayer("encode", net, "--data", "cifar10", "-o", "results/vgg/encoded.npz")
+    lastlayer("reproduce", "cifar10", "--features", "results/vgg/encoded.npz", "--seeds", "0", "--results", "results/vgg")
+    keep("cifar10-vgg16", "results/vgg/cifar10-given")
 
 
 def resnet56():
@@ -116,9 +122,74 @@ def imagenet():
     keep("imagenet-resnet50", "results/imagenet-given")
 
 
-RUN = {"mnist": lambda: images("mnist", "--full", *FULL), "fashion": lambda: images("fashion"), "notmnist": notmnist, "steps": steps,
-       "vgg": vgg, "resnet56": resnet56, "imagenet": imagenet}
+def with_half_held_out(path, name):
+    """Features without validation rows: a random half of the test rows takes their place."""
+    rows, to = dict(np.load(path)), f"results/{name}-halves.npz"
+    if not os.path.exists(to):
+        order = np.random.default_rng(0).permutation(len(rows["labels_test"]))
+        parts = {"val": order[:len(order) // 2], "test": order[len(order) // 2:]}
+        np.savez(to, **rows | {f"{what}_{part}": rows[f"{what}_test"][index] for part, index in parts.items() for what in ["features", "labels"]})
+    return to
+
+
+def ensemble_tasks():
+    """{name: {"closed": [(seed, features)], "half": [(seed, features) with unknown points]}}, those whose features are there."""
+    tasks = {}
+    for name in ["mnist", "fashion"]:
+        found = {kind: [(seed, f"results/{name}/seed-{seed}/{task}/encoded.npz") for seed in range(3)] for kind, task in [("closed", "selective"), ("half", "ood")]}
+        tasks[name] = {kind: [(seed, path) for seed, path in runs if os.path.exists(path)] for kind, runs in found.items()}
+    clinc = [(0, features("clinc150/clinc150.npz"))]
+    tasks["clinc150"] = {"closed": clinc, "half": clinc}
+    tasks["cifar10, ResNet-56"] = {"closed": [(0, with_half_held_out(features("cifar10-resnet56/features.npz"), "resnet56"))], "half": []}
+    tasks["cifar10, VGG-16"] = {"closed": [(0, path) for path in ["results/vgg/encoded.npz"] if os.path.exists(path)], "half": []}
+    for name in [n for n, runs in tasks.items() if not runs["closed"]]:
+        print(f"results: ensembles goes without {name}, whose features are not in results/: make results ARGS={name.split()[-1].split('-')[0].lower()}")
+    return {name: runs for name, runs in tasks.items() if runs["closed"]}
+
+
+def worth():
+    """What an ensemble is worth: docs/results/ensembles."""
+    results = {}
+    for name, kinds in ensemble_tasks().items():
+        results[name] = {kind: [] for kind in kinds}
+        for kind, runs in kinds.items():
+            for seed, path in runs:
+                print(f"results: ensembles, {name}, {kind}, seed {seed}", flush=True)
+                task = ensembles.Task(lastlayer, path, pathlib.Path("results/ensembles", name.replace(", ", "-"), f"{kind}-{seed}"), seed)
+                task.all()
+                results[name][kind].append(task.result())
+    keep("ensembles")
+    to = root / "docs/results/ensembles"
+    (to / "tables.md").write_text(ensembles.page(results))
+    (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+def promises():
+    """The tables of compare with intervals and recommendation: on the features of make demo, and on CLINC150."""
+    if not os.path.exists("demo/encoded.npz"):
+        sys.exit("results: demo/encoded.npz is missing; make demo makes it")
+    lastlayer("compare", "--features", "demo/encoded.npz", "--risk", 0.05, "--markdown", out="docs/results/promises/demo.md")
+    lastlayer("compare", "--features", features("clinc150/clinc150.npz"), "--risk", 0.02, "--samples", 10, "--epochs", 5, "--markdown",
+              out="docs/results/promises/clinc150.md")
+    keep("promises")
+
+
+def cost(folder):
+    """What the commands of an experiment took the last time."""
+    file = root / "docs/results" / folder / "run.json"
+    if not file.exists():
+        return "not run before: nobody knows"
+    run = json.loads(file.read_text())
+    return f"{sum(c['seconds'] for c in run['commands']) / 60:.0f} min on {run['cpu']}, {run['cores']} cores"
+
+
+RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": (lambda: images("fashion"), "fashion"),
+       "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
+       "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "imagenet": (imagenet, "imagenet-resnet50"),
+       "ensembles": (worth, "ensembles"), "promises": (promises, "promises")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:
-    RUN[name]()
+    print(f"results: {name} took the last time {cost(RUN[name][1])}", flush=True)
+for name in sys.argv[1:]:
+    RUN[name][0]()

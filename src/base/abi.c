@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* How much longer than ours a struct of a newer header may be: more is no size but a number that was left there. */
+/* How much longer than ours a struct of a newer header may be: a larger number is not a size but garbage. */
 enum { NEWER_MAX = 1024 };
 
 ll_status lli_abi_take(ll_context *ctx, const char *name, void *out, size_t size, const void *given, size_t zero) {
@@ -14,13 +14,13 @@ ll_status lli_abi_take(ll_context *ctx, const char *name, void *out, size_t size
     memcpy(&said, given, sizeof said);
     bytes = said ? said : zero;
     if (bytes < 2 * sizeof said || bytes % sizeof said != 0 || bytes > size + NEWER_MAX)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s has a struct_size of %zu, which is none; %s%s%s", name, said,
+        return lli_fail(ctx, LL_ERR_USAGE, "%s has a struct_size of %zu, which is impossible; %s%s%s", name, said,
                         zero ? "set it to sizeof(" : "start from ", name, zero ? "), or to 0" : "_default()");
     for (size_t i = size; i < bytes; i++)
         if (((const unsigned char *)given)[i])
             return lli_fail(ctx, LL_ERR_USAGE,
-                            "%s has %zu bytes and this library, version %s, knows %zu: its header is newer, and sets something that the "
-                            "library does not have; install a newer library",
+                            "%s has %zu bytes and this library, version %s, knows %zu: the program was built with a newer header and sets "
+                            "something that this library does not know; install a newer library",
                             name, bytes, ll_version(), size);
     memcpy(out, given, bytes < size ? bytes : size);
     memcpy(out, &size, sizeof size);
@@ -49,5 +49,5 @@ ll_status lli_need(ll_context *ctx, const char *function, const char *names, con
 }
 
 ll_status lli_need_form(ll_context *ctx, ll_text_form form) {
-    return (unsigned)form <= LL_TEXT_MARKDOWN ? LL_OK : lli_fail(ctx, LL_ERR_USAGE, "there is no form of text number %d", (int)form);
+    return (unsigned)form <= LL_TEXT_MARKDOWN ? LL_OK : lli_fail(ctx, LL_ERR_USAGE, "there is no text form number %d", (int)form);
 }

@@ -80,7 +80,8 @@ static int64_t lesser(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* The least of a group and of those it lies in. Inside a container its own name may be unknown, and only the outermost is there. */
+/* The smallest limit of a group and of its parents. Inside a container the name of the group may be unknown, and only the outermost is
+ * visible. */
 static int64_t least_upwards(const char *root, const char *mount, char *group, const char *name) {
     int64_t least = INT64_MAX;
     for (;;) {

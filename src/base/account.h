@@ -10,12 +10,12 @@
 
 typedef struct lli_account lli_account;
 struct lli_account {
-    lli_account *parent;      /* NULL for that of a context */
-    _Atomic int64_t taken;    /* bytes */
-    _Atomic int64_t holders;  /* blocks, and whoever made it: a block may outlive its context */
-    int64_t limit;            /* bytes */
-    bool given;               /* the limit was asked for: it stands for those of files too */
-    const char *file;         /* of a file: what messages call it */
+    lli_account *parent;     /* NULL for that of a context */
+    _Atomic int64_t taken;   /* bytes */
+    _Atomic int64_t holders; /* blocks, and whoever made it: a block may outlive its context */
+    int64_t limit;           /* bytes */
+    bool given;              /* the limit was given by the user: then it replaces the limits of files too */
+    const char *file;        /* of a file: what messages call it */
 };
 
 lli_account *lli_account_new(void); /* without a limit; NULL if memory ran out */
@@ -27,8 +27,8 @@ void lli_account_release(lli_account *account);
 bool lli_account_charge(lli_account *account, int64_t bytes, const lli_account **full);
 void lli_account_discharge(lli_account *account, int64_t bytes);
 
-/* The smallest limit that the control groups of this process set, versions 1 and 2, or INT64_MAX. `root` stands before /proc and /sys: "",
- * but for tests. */
+/* The smallest limit that the control groups of this process set, versions 1 and 2, or INT64_MAX. `root` is put before /proc and /sys:
+ * "" except in tests. */
 int64_t lli_account_cgroup(const char *root);
 
 #endif

@@ -44,6 +44,28 @@ ll_array ll_array_view(const void *data, ll_dtype dtype, int rank, const int64_t
     return a;
 }
 
+ll_array ll_array_strided(const void *data, ll_dtype dtype, int rank, const int64_t *shape, const int64_t *strides) {
+    ll_array a = ll_array_view(data, dtype, rank, shape);
+    for (int i = 0; strides && i < a.rank && i < LL_ARRAY_RANK_MAX; i++)
+        a.strides[i] = strides[i];
+    return a;
+}
+
+/* Do all elements lie at distances that fit? */
+static bool check_strides(const ll_array *a) {
+    int64_t reach = 0, most = INT64_MAX / 2;
+    for (int i = 0; i < a->rank; i++) {
+        int64_t step = a->strides[i], far;
+        if (step == INT64_MIN || (a->shape[i] > 1 && !lli_multiply(&far, step < 0 ? -step : step, a->shape[i] - 1)))
+            return false;
+        far = a->shape[i] > 1 ? (step < 0 ? -step : step) * (a->shape[i] - 1) : 0;
+        if (far > most - reach)
+            return false;
+        reach += far;
+    }
+    return true;
+}
+
 ll_status lli_array_check(ll_context *ctx, const char *name, const ll_array *a) {
     int64_t count;
     if ((unsigned)a->dtype >= LLI_COUNT(types))
@@ -52,7 +74,9 @@ ll_status lli_array_check(ll_context *ctx, const char *name, const ll_array *a) 
         return lli_fail(ctx, LL_ERR_USAGE, "%s: the rank is %d; expected 0 to %d, with a shape", name, a->rank, LL_ARRAY_RANK_MAX);
     char text[LLI_ARRAY_TEXT];
     if (!lli_array_count_checked(&count, a->rank, a->shape, types[a->dtype].size))
-        return lli_fail(ctx, LL_ERR_USAGE, "%s: %s is no shape of an array in memory", name, lli_array_text(text, a));
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: %s cannot be the shape of an array in memory", name, lli_array_text(text, a));
+    if (!check_strides(a))
+        return lli_fail(ctx, LL_ERR_USAGE, "%s: the strides of %s reach beyond memory", name, lli_array_text(text, a));
     if (count > 0 && !a->data)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: the data of %s are NULL", name, lli_array_text(text, a));
     return LL_OK;
@@ -85,8 +109,50 @@ bool lli_array_is_integer(ll_dtype dtype) {
     return dtype < LL_DTYPE_F16;
 }
 
+static bool has_strides(const ll_array *a) {
+    for (int i = 0; i < a->rank; i++)
+        if (a->strides[i])
+            return true;
+    return false;
+}
+
+bool lli_array_is_dense(const ll_array *a) {
+    int64_t step = (int64_t)ll_dtype_size(a->dtype);
+    bool dense = true;
+    for (int i = a->rank - 1; i >= 0; i--) {
+        dense = dense && (a->shape[i] < 2 || a->strides[i] == step);
+        step *= a->shape[i];
+    }
+    return dense || !has_strides(a);
+}
+
+/* Where element i of the flat array lies. */
+static const char *find(const ll_array *a, int64_t i) {
+    const char *p = a->data;
+    for (int axis = a->rank - 1; axis >= 0; axis--) {
+        p += i % a->shape[axis] * a->strides[axis];
+        i /= a->shape[axis];
+    }
+    return p;
+}
+
+void lli_array_copy(void *out, const ll_array *a, int64_t first, int64_t count) {
+    size_t size = ll_dtype_size(a->dtype);
+    bool dense = lli_array_is_dense(a);
+    if (dense && count > 0)
+        memcpy(out, (const char *)a->data + (size_t)first * size, (size_t)count * size);
+    for (int64_t i = 0; !dense && i < count; i++)
+        memcpy((char *)out + (size_t)i * size, find(a, first + i), size);
+}
+
 double lli_array_real(const ll_array *a, int64_t i) {
     const void *p = a->data;
+    uint64_t element; /* a copy: strides may lead to any address */
+    if (has_strides(a)) {
+        memcpy(&element, find(a, i), ll_dtype_size(a->dtype));
+        p = &element;
+        i = 0;
+    }
     switch (a->dtype) {
     case LL_DTYPE_BOOL: return ((const uint8_t *)p)[i] != 0;
     case LL_DTYPE_I8: return ((const int8_t *)p)[i];
@@ -106,12 +172,11 @@ double lli_array_real(const ll_array *a, int64_t i) {
 }
 
 int64_t lli_array_integer(const ll_array *a, int64_t i, bool *fits) {
+    uint64_t u;
     *fits = true;
-    if (a->dtype == LL_DTYPE_I64)
-        return ((const int64_t *)a->data)[i];
-    if (a->dtype == LL_DTYPE_U64) {
-        uint64_t u = ((const uint64_t *)a->data)[i];
-        *fits = u <= INT64_MAX;
+    if (a->dtype == LL_DTYPE_I64 || a->dtype == LL_DTYPE_U64) {
+        lli_array_copy(&u, a, i, 1);
+        *fits = a->dtype == LL_DTYPE_I64 || u <= INT64_MAX;
         return (int64_t)u;
     }
     return (int64_t)lli_array_real(a, i);
@@ -119,7 +184,7 @@ int64_t lli_array_integer(const ll_array *a, int64_t i, bool *fits) {
 
 void lli_array_to_f32(float *out, const ll_array *a, int64_t first, int64_t count) {
     if (a->dtype == LL_DTYPE_F32) {
-        memcpy(out, (const float *)a->data + first, (size_t)count * sizeof *out);
+        lli_array_copy(out, a, first, count);
         return;
     }
     for (int64_t i = 0; i < count; i++)

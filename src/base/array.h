@@ -5,14 +5,17 @@
 
 #include "base/context.h"
 
-/* Refuses what a caller cannot mean: a type, rank or shape that does not exist, no data. */
+/* Refuses what cannot be right: a type, rank or shape that does not exist, no data. */
 ll_status lli_array_check(ll_context *ctx, const char *name, const ll_array *a) LL_CHECK_RESULT;
-int64_t lli_array_count(const ll_array *a);                       /* elements; shapes in the library never overflow */
+int64_t lli_array_count(const ll_array *a); /* elements; shapes in the library never overflow */
 /* The same where nothing is known: false if a dimension is negative or count * size overflows, empty axes taken for 1. */
 bool lli_array_count_checked(int64_t *out, int rank, const int64_t *shape, size_t size);
-bool lli_array_is_integer(ll_dtype dtype);                        /* bool counts as one */
+bool lli_array_is_integer(ll_dtype dtype); /* bool counts as one */
 bool lli_array_is_real(ll_dtype dtype);
-double lli_array_real(const ll_array *a, int64_t i);              /* element i of the flat array as f64 */
+bool lli_array_is_dense(const ll_array *a);                                      /* row-major, nothing between the elements */
+void lli_array_copy(void *out, const ll_array *a, int64_t first, int64_t count); /* elements first.. of the flat array, as they are */
+/* These see through strides. */
+double lli_array_real(const ll_array *a, int64_t i);                 /* element i of the flat array as f64 */
 int64_t lli_array_integer(const ll_array *a, int64_t i, bool *fits); /* of an integer array; *fits = false above INT64_MAX */
 void lli_array_to_f32(float *out, const ll_array *a, int64_t first, int64_t count);
 void lli_array_to_f64(double *out, const ll_array *a, int64_t first, int64_t count);

@@ -15,14 +15,9 @@ ll_status lli_bundle_new(ll_bundle **out, ll_context *ctx, const char *format) {
 void ll_bundle_free(ll_bundle *bundle) {
     if (!bundle)
         return;
-    for (int64_t i = 0; i < bundle->count; i++) {
-        lli_memory_free(bundle->items[i].name);
+    for (int64_t i = 0; i < bundle->count; i++)
         lli_memory_free(bundle->items[i].owned);
-    }
-    for (int64_t i = 0; i < bundle->meta_count; i++) {
-        lli_memory_free(bundle->meta[i].key);
-        lli_memory_free(bundle->meta[i].value);
-    }
+    lli_arena_release(&bundle->texts);
     lli_memory_free(bundle->items);
     lli_memory_free(bundle->meta);
     lli_memory_free(bundle->block);
@@ -31,7 +26,7 @@ void ll_bundle_free(ll_bundle *bundle) {
     lli_memory_free(bundle);
 }
 
-/* Makes room for one more element of a growing array. */
+/* Makes space for one more element of a growing array. */
 static ll_status make_room(ll_context *ctx, void *block, int64_t count, int64_t *capacity, size_t size) {
     if (count < *capacity)
         return LL_OK;
@@ -41,25 +36,44 @@ static ll_status make_room(ll_context *ctx, void *block, int64_t count, int64_t 
     return LL_OK;
 }
 
+ll_status lli_bundle_reserve(ll_context *ctx, ll_bundle *bundle, int64_t more) {
+    int64_t capacity = bundle->count + more;
+    if (capacity <= bundle->capacity)
+        return LL_OK;
+    LLI_TRY(lli_memory_grow(ctx, &bundle->items, bundle->count, capacity, sizeof *bundle->items));
+    bundle->capacity = capacity;
+    return LL_OK;
+}
+
 ll_status lli_bundle_add(ll_context *ctx, ll_bundle *bundle, const char *name, ll_array array, void *owned) {
     char *copy = NULL;
     ll_status status = make_room(ctx, &bundle->items, bundle->count, &bundle->capacity, sizeof *bundle->items);
     if (status == LL_OK)
-        status = lli_memory_text(ctx, &copy, name);
+        status = lli_arena_text(ctx, &bundle->texts, &copy, name);
     if (status != LL_OK) {
         lli_memory_free(owned);
         return status;
     }
-    bundle->items[bundle->count++] = (lli_bundle_item){copy, array, owned};
+    lli_bundle_item *item = &bundle->items[bundle->count++];
+    *item = (lli_bundle_item){.name = copy, .owned = owned};
+    lli_bundle_item_set(item, &array);
     return LL_OK;
+}
+
+void lli_bundle_item_set(lli_bundle_item *item, const ll_array *array) {
+    item->data = array->data;
+    item->dtype = array->dtype;
+    item->rank = array->rank;
+    memcpy(item->shape, array->shape, sizeof item->shape);
 }
 
 ll_status lli_bundle_add_meta(ll_context *ctx, ll_bundle *bundle, const char *key, const char *value) {
     LLI_TRY(make_room(ctx, &bundle->meta, bundle->meta_count, &bundle->meta_capacity, sizeof *bundle->meta));
     lli_bundle_pair *pair = &bundle->meta[bundle->meta_count];
-    LLI_TRY(lli_memory_text(ctx, &pair->key, key));
-    bundle->meta_count++; /* from here ll_bundle_free sees the key */
-    return lli_memory_text(ctx, &pair->value, value);
+    LLI_TRY(lli_arena_text(ctx, &bundle->texts, &pair->key, key));
+    LLI_TRY(lli_arena_text(ctx, &bundle->texts, &pair->value, value));
+    bundle->meta_count++;
+    return LL_OK;
 }
 
 const char *lli_bundle_meta(const ll_bundle *bundle, const char *key) {
@@ -73,6 +87,10 @@ const char *ll_bundle_format(const ll_bundle *bundle) {
     return bundle ? bundle->format : "";
 }
 
+const char *ll_bundle_path(const ll_bundle *bundle) {
+    return bundle && bundle->path ? bundle->path : "";
+}
+
 int64_t ll_bundle_count(const ll_bundle *bundle) {
     return bundle ? bundle->count : 0;
 }
@@ -82,7 +100,10 @@ const char *ll_bundle_name(const ll_bundle *bundle, int64_t i) {
 }
 
 ll_array ll_bundle_array(const ll_bundle *bundle, int64_t i) {
-    return i >= 0 && i < ll_bundle_count(bundle) ? bundle->items[i].array : (ll_array){.rank = -1};
+    if (i < 0 || i >= ll_bundle_count(bundle))
+        return (ll_array){.rank = -1};
+    const lli_bundle_item *item = &bundle->items[i];
+    return ll_array_view(item->data, item->dtype, item->rank, item->shape);
 }
 
 int64_t ll_bundle_find(const ll_bundle *bundle, const char *name) {

@@ -44,10 +44,14 @@ ll_status ll_context_new(ll_context **out, const ll_context_options *given) {
     shared->progress = options.progress;
     shared->log = options.log;
     shared->user = options.user;
+    if (options.option_style != LL_OPTION_STYLE_MEMBER && options.option_style != LL_OPTION_STYLE_FLAG)
+        return lli_fail(ctx, LL_ERR_USAGE, "option_style is %d; expected LL_OPTION_STYLE_MEMBER or LL_OPTION_STYLE_FLAG",
+                        (int)options.option_style);
+    shared->option_style = options.option_style;
     if (options.threads < 0 || options.threads > 1024)
         return lli_fail(ctx, LL_ERR_USAGE, "threads is %d; expected 1 to 1024, or 0 for all", options.threads);
     if (options.memory < 0)
-        return lli_fail(ctx, LL_ERR_USAGE, "memory is %" PRId64 " bytes; expected at least 1, or 0 for what the machine allows",
+        return lli_fail(ctx, LL_ERR_USAGE, "memory is %" PRId64 " bytes; expected at least 1, or 0 for the machine's own limit",
                         options.memory);
     lli_account_limit(account, options.memory);
     int threads = options.threads > 0 ? options.threads : lli_clock_processors();
@@ -100,17 +104,30 @@ ll_status lli_cancel_check(ll_context *ctx) {
     return lli_cancelled(ctx) ? lli_fail(ctx, LL_ERR_CANCELLED, "interrupted") : LL_OK;
 }
 
-/* A sentence is one line of harmless text, whatever the names it quotes hold. */
-static void sentence(char out[LLI_MESSAGE_MAX], const char *format, va_list args) {
-    char raw[LLI_MESSAGE_MAX];
-    vsnprintf(raw, sizeof raw, format, args);
+ll_option_style lli_option_style(const ll_context *ctx) {
+    return ctx->shared ? ctx->shared->option_style : LL_OPTION_STYLE_MEMBER; /* none: a context that only takes a sentence */
+}
+
+lli_option_word lli_option_name(const ll_context *ctx, const char *name) {
+    lli_option_word quoted, word;
+    snprintf(quoted.text, sizeof quoted.text, "`%s`", name);
+    ll_option_words(word.text, sizeof word.text, quoted.text, lli_option_style(ctx));
+    return word;
+}
+
+/* A sentence is one line of harmless text, whatever the names it quotes hold. Options are filled in before these names, so a backquote
+ * in a name is not taken for an option. */
+static void sentence(char out[LLI_MESSAGE_MAX], const ll_context *ctx, const char *format, va_list args) {
+    char raw[LLI_MESSAGE_MAX], styled[LLI_MESSAGE_MAX];
+    bool whole = ll_option_words(styled, sizeof styled, format, lli_option_style(ctx)) < sizeof styled;
+    vsnprintf(raw, sizeof raw, whole ? styled : format, args);
     ll_text_escape(out, LLI_MESSAGE_MAX, raw, LL_TEXT_PLAIN);
 }
 
 ll_status lli_fail(ll_context *ctx, ll_status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    sentence(ctx->message, format, args);
+    sentence(ctx->message, ctx, format, args);
     va_end(args);
     return status;
 }
@@ -122,7 +139,7 @@ void lli_log(ll_context *ctx, ll_log_level level, const char *format, ...) {
     char said[LLI_MESSAGE_MAX];
     va_list args;
     va_start(args, format);
-    sentence(said, format, args);
+    sentence(said, ctx, format, args);
     va_end(args);
     pthread_mutex_lock(&shared->lock);
     shared->log(shared->user, level, said);

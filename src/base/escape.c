@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The one gate for text that others wrote: what comes out can neither steer a terminal nor forge a line or a JSON value. */
+/* All foreign text goes through here: the result can neither control a terminal nor forge a line or a JSON value. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static uint32_t code_point(const unsigned char *s, size_t length) {
     return code;
 }
 
-/* Control characters (C0, DEL, C1), separators of lines and paragraphs, and what turns the direction of writing. */
+/* Control characters (C0, DEL, C1), separators of lines and paragraphs, and characters that change the direction of writing. */
 static bool is_harmful(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e || code == 0x200f ||
            (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);

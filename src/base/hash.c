@@ -66,15 +66,25 @@ void lli_hash_add(lli_hash *hash, const void *bytes, size_t count) {
         memcpy(hash->pending, p + count / 64 * 64, count % 64);
 }
 
-void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]) {
+/* The padding: the state is the hash then. */
+static void end(lli_hash *hash) {
     uint64_t bits = hash->bytes * 8;
     unsigned char tail[72] = {0x80};
     size_t pad = (size_t)((119 - hash->bytes % 64) % 64 + 1); /* 0x80 and zeros up to 8 bytes before a block's end */
     for (int i = 0; i < 8; i++)
         tail[pad + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
     lli_hash_add(hash, tail, pad + 8);
+}
+
+void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]) {
+    end(hash);
     for (int i = 0; i < 8; i++)
         snprintf(out + 8 * i, 9, "%08" PRIx32, hash->state[i]);
+}
+
+uint64_t lli_hash_start(lli_hash *hash) {
+    end(hash);
+    return (uint64_t)hash->state[0] << 32 | hash->state[1];
 }
 
 void lli_hash_array(lli_hash *hash, ll_dtype dtype, int rank, const int64_t *shape) {

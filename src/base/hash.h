@@ -20,6 +20,7 @@ enum { LLI_HASH_TEXT = 65 }; /* hexadecimal, with its NUL */
 void lli_hash_init(lli_hash *hash);
 void lli_hash_add(lli_hash *hash, const void *bytes, size_t count);
 void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]); /* ends the hash */
+uint64_t lli_hash_start(lli_hash *hash);                     /* its first 64 bits as a number; ends it too */
 
 /* What lli_hash_add is made of: `count` blocks of 64 bytes into the state, plainly and with the instructions of x86, where the processor
  * has them. */

@@ -12,9 +12,20 @@
 #include "base/account.h"
 #include "base/shared.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(begin, bytes) ((void)(begin), (void)(bytes))
+#endif
+
 enum { ALIGN = 64, HUGE = 2 << 20 };
 
-/* What a file may make its reader take: so many times its size, and so much more. */
+/* How much memory the reader of a file may use: a multiple of its size, plus a constant. */
 enum { BUDGET_FACTOR = 64, BUDGET_MORE = 32 << 20 };
 #define BUDGET_TEXT "64 times its size plus 32 MiB"
 
@@ -52,16 +63,19 @@ static int64_t charge_of(int64_t bytes) {
 /* Blocks of several huge pages ask for them: rows visited at random then cost no walk through the page tables. */
 static void *block_new(size_t bytes) {
     size_t align = bytes >= 2 * HUGE ? HUGE : ALIGN;
-    size_t rounded = (bytes + align - 1) / align * align;
-    char *base = malloc(sizeof(block_head) + align + rounded);
+    size_t rounded = (bytes + align - 1) / align * align, all = sizeof(block_head) + align + rounded;
+    char *base = malloc(all);
     if (!base)
         return NULL;
-    void *block = base + sizeof(block_head) + align - ((uintptr_t)base + sizeof(block_head)) % align;
+    char *block = base + sizeof(block_head) + align - ((uintptr_t)base + sizeof(block_head)) % align;
 #if defined(MADV_HUGEPAGE)
     if (align == HUGE)
         (void)madvise(block, rounded, MADV_HUGEPAGE);
 #endif
     head_of(block)->base = base;
+    /* AddressSanitizer guards the ends of what malloc gave; these are the ends of what was asked for. */
+    ASAN_POISON_MEMORY_REGION(base, (size_t)((char *)head_of(block) - base));
+    ASAN_POISON_MEMORY_REGION(block + bytes, (size_t)(base + all - (block + bytes)));
     return block;
 }
 
@@ -70,11 +84,10 @@ static ll_status refuse(ll_context *ctx, const lli_account *full, int64_t bytes)
     if (full->file)
         return lli_fail(ctx, LL_ERR_MEMORY,
                         "%s: reading it needs %" PRId64 " bytes of memory, more than " BUDGET_TEXT
-                        "; if the file is to be trusted, give --memory BYTES",
+                        "; if you trust the file, give `memory BYTES`",
                         full->file, taken + bytes);
     return lli_fail(ctx, LL_ERR_MEMORY,
-                    "%" PRId64 " bytes of memory are asked for, %" PRId64 " are taken and the limit is %" PRId64
-                    "; --memory BYTES (in the library: ll_context_options.memory) raises it",
+                    "%" PRId64 " bytes of memory are needed, %" PRId64 " are in use and the limit is %" PRId64 "; `memory BYTES` raises it",
                     bytes, taken, full->limit);
 }
 
@@ -104,7 +117,7 @@ static void *allocate(ll_context *ctx, int64_t count, size_t size) {
     return block;
 }
 
-/* Gigabytes take the system seconds to hand out: whoever cancels does not wait for them. */
+/* The system needs seconds to provide gigabytes: cancelling does not wait for them. */
 static ll_status clear(ll_context *ctx, void *block, size_t bytes) {
     const size_t piece = (size_t)1 << 24;
     for (size_t at = 0; at < bytes; at += piece) {
@@ -160,7 +173,7 @@ int64_t lli_memory_left(const ll_context *ctx) {
     return account->limit - atomic_load(&account->taken);
 }
 
-int64_t lli_budget_bytes(const ll_context *ctx, size_t size) {
+int64_t lli_memory_budget_bytes(const ll_context *ctx, size_t size) {
     const lli_account *account = ctx->account;
     while (account->parent)
         account = account->parent;
@@ -169,12 +182,12 @@ int64_t lli_budget_bytes(const ll_context *ctx, size_t size) {
                                                                                                                     : bytes + BUDGET_MORE;
 }
 
-ll_status lli_budget_begin(lli_budget *out, ll_context *ctx, const char *file, size_t size) {
+ll_status lli_memory_budget_begin(lli_budget *out, ll_context *ctx, const char *file, size_t size) {
     lli_account *account;
     *out = NULL;
     LLI_TRY(lli_memory_new(ctx, &account, 1, sizeof *account));
     account->parent = ctx->account;
-    account->limit = lli_budget_bytes(ctx, size);
+    account->limit = lli_memory_budget_bytes(ctx, size);
     account->file = file;
     atomic_init(&account->holders, 1);
     ctx->account = account;
@@ -182,7 +195,7 @@ ll_status lli_budget_begin(lli_budget *out, ll_context *ctx, const char *file, s
     return LL_OK;
 }
 
-void lli_budget_end(lli_budget *budget, ll_context *ctx) {
+void lli_memory_budget_end(lli_budget *budget, ll_context *ctx) {
     if (!*budget)
         return;
     ctx->account = (*budget)->parent;

@@ -7,6 +7,9 @@
 
 /* The value as text: "0.05", "sgld", "true". */
 void lli_option_text(lli_text *out, const ll_option *option, const void *options);
+/* A number through its row; of the types LL_OPTION_INT and LL_OPTION_REAL. */
+double lli_option_number(const ll_option *option, const void *options);
+void lli_option_set_number(const ll_option *option, void *options, double value);
 /* "a value in (0,1)", "one of a|b|c" */
 void lli_option_range(lli_text *out, const ll_option *option);
 

@@ -15,8 +15,8 @@ struct worker {
 };
 
 struct lli_pool {
-    int workers;  /* the caller included */
-    pid_t home;   /* the process that has the threads: a fork does not copy them, nor is the lock of any use there */
+    int workers;         /* the caller included */
+    pid_t home;          /* the process that has the threads: a fork does not copy them, nor is the lock of any use there */
     struct worker *team; /* [workers], the first unused */
     int started;
     pthread_mutex_t lock;
@@ -106,7 +106,7 @@ failed:
     return LL_ERR_MEMORY;
 }
 
-/* Ends the threads, in the process that has them: elsewhere to wait for them would be to wait for ever. */
+/* Ends the threads, in the process that has them: any other process would wait for ever. */
 static void stop(struct lli_pool *pool) {
     pthread_mutex_lock(&pool->lock);
     pool->stop = true;
@@ -136,7 +136,7 @@ static ll_status run_inline(ll_context *ctx, lli_task *task, void *arg, int64_t 
     ll_context child;
     lli_context_child(&child, ctx);
     if (count == 1)
-        child.pool = ctx->pool; /* nobody else is at work: a run inside the only task may use everyone */
+        child.pool = ctx->pool; /* no other task is running: a run inside the only task may use all workers */
     for (int64_t i = 0; i < count; i++) {
         ll_status status = task(&child, arg, i, 0);
         if (status != LL_OK) {

@@ -13,19 +13,24 @@
 
 /* Every use of randomness, listed once: no two share a stream. */
 typedef enum lli_purpose {
-    LLI_PURPOSE_SHUFFLE = 1,  /* step = epoch, block = position */
-    LLI_PURPOSE_RESAMPLE,     /* bootstrap: step = 0, block = draw */
-    LLI_PURPOSE_NOISE,        /* sgld: step, index = parameter */
-    LLI_PURPOSE_TRAIN_MASK,   /* dropout while training: step, row = slot in the batch */
-    LLI_PURPOSE_PREDICT_MASK, /* dropout while predicting: step = pass, row = row */
-    LLI_PURPOSE_START,        /* a new network: step = layer, index = element of its kernel */
-    LLI_PURPOSE_SPLIT,        /* rows that choose and rows that report: step = 0, block = position */
-    LLI_PURPOSE_BATCH,        /* batches drawn with replacement: step, block = slot in the batch */
-    LLI_PURPOSE_DOUBT,        /* training rows that an ensemble is looked at on: step = 0, block = part of the rows */
-    LLI_PURPOSE_HOLDOUT = 16, /* rows kept apart for validation: step = 0, block = position */
-    LLI_PURPOSE_CLASSES = 17, /* a random subset of the classes: step = 0, block = position */
-    LLI_PURPOSE_AUGMENT = 18, /* step = epoch, block = row: rotation, two shifts, flip */
-    LLI_PURPOSE_TEST = 255    /* test data */
+    LLI_PURPOSE_SHUFFLE = 1,   /* step = epoch, block = position */
+    LLI_PURPOSE_RESAMPLE,      /* bootstrap: step = 0, block = draw */
+    LLI_PURPOSE_NOISE,         /* sgld: step, index = parameter */
+    LLI_PURPOSE_TRAIN_MASK,    /* dropout while training: step, row = slot in the batch */
+    LLI_PURPOSE_PREDICT_MASK,  /* dropout while predicting: step = pass, row = row */
+    LLI_PURPOSE_START,         /* a new network: step = layer, index = element of its kernel */
+    LLI_PURPOSE_SPLIT,         /* rows that choose and rows that report: step = 0, block = position */
+    LLI_PURPOSE_BATCH,         /* batches drawn with replacement: step, block = slot in the batch */
+    LLI_PURPOSE_DOUBT,         /* training rows on which a new ensemble is checked: step = 0, block = part of the rows */
+    LLI_PURPOSE_DRAW = 10,     /* logits drawn from a Gaussian: step = draw, index = row and class */
+    LLI_PURPOSE_HOLDOUT = 16,  /* rows kept apart for validation: step = 0, block = position */
+    LLI_PURPOSE_CLASSES = 17,  /* a random subset of the classes: step = 0, block = position */
+    LLI_PURPOSE_AUGMENT = 18,  /* step = epoch, block = row: rotation, two shifts, flip */
+    LLI_PURPOSE_CERTIFY = 32,  /* rows that propose cuts, the others test them: step = 0, draw = place of a shuffle */
+    LLI_PURPOSE_SETS = 33,     /* randomised conformal scores: step 0 = calibration rows, 1 = new rows; draw = row */
+    LLI_PURPOSE_FOLD = 40,     /* halves of the choosing rows, each with the temperature of the other: step = 0, block = position */
+    LLI_PURPOSE_INTERVAL = 24, /* resampling of evaluated points: step = draw, member = kind of draw, block = part of the points */
+    LLI_PURPOSE_TEST = 255     /* test data */
 } lli_purpose;
 
 enum { LLI_MEMBERS_MAX = 1 << 24 };

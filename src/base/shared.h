@@ -13,10 +13,11 @@ struct lli_shared {
     void (*progress)(void *user, const char *what, double done, double total);
     void (*log)(void *user, ll_log_level level, const char *sentence);
     void *user;
+    ll_option_style option_style;
     _Atomic bool cancel;
-    _Atomic double reported;      /* time of the last progress report */
+    _Atomic double reported; /* time of the last progress report */
     _Atomic int64_t allocations;
-    _Atomic int64_t fail_at;      /* allocations until one fails; 0 = never */
+    _Atomic int64_t fail_at; /* allocations until one fails; 0 = never */
 };
 
 #endif

@@ -12,19 +12,19 @@
 #endif
 
 /* Forwards a failure. For functions without anything to free; the others go to done:. */
-#define LLI_TRY(call)                              \
-    do {                                           \
-        ll_status lli_try_status_ = (call);        \
-        if (lli_try_status_ != LL_OK)              \
-            return lli_try_status_;                \
+#define LLI_TRY(call)                       \
+    do {                                    \
+        ll_status lli_try_status_ = (call); \
+        if (lli_try_status_ != LL_OK)       \
+            return lli_try_status_;         \
     } while (0)
 
 /* The same, for functions that free at the label done: and return `status`. */
-#define LLI_DO(call)              \
-    do {                          \
-        status = (call);          \
-        if (status != LL_OK)      \
-            goto done;            \
+#define LLI_DO(call)         \
+    do {                     \
+        status = (call);     \
+        if (status != LL_OK) \
+            goto done;       \
     } while (0)
 
 #define LLI_MIN(a, b) ((a) < (b) ? (a) : (b))

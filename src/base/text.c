@@ -88,7 +88,7 @@ void lli_text_json_pair(lli_text *text, const char *before, const char *key, con
     lli_text_json_string(text, value);
 }
 
-/* printf follows the host's locale; whatever it took for the decimal point becomes one. */
+/* printf follows the host's locale; its decimal separator is replaced by a point. */
 static void append_number(lli_text *text, const char *digits) {
     bool point = false;
     for (const char *p = digits; *p; p++) {
@@ -121,4 +121,16 @@ void lli_text_number(lli_text *text, double x) {
             break;
     }
     append_number(text, digits);
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char *lli_text_twice(const char **texts, int64_t count) {
+    qsort(texts, (size_t)count, sizeof *texts, by_bytes);
+    for (int64_t i = 1; i < count; i++)
+        if (strcmp(texts[i - 1], texts[i]) == 0)
+            return texts[i];
+    return NULL;
 }

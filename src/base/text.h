@@ -23,7 +23,9 @@ ll_status lli_text_take(lli_text *text, char **out) LL_CHECK_RESULT;
 void lli_text_foreign(lli_text *text, const char *s);
 void lli_text_json_string(lli_text *text, const char *s); /* quoted and escaped; bytes that are not UTF-8 become U+FFFD */
 void lli_text_json_pair(lli_text *text, const char *before, const char *key, const char *value); /* before "key": "value" */
-void lli_text_json_number(lli_text *text, double x);      /* 17 significant digits, null where x is not finite */
+void lli_text_json_number(lli_text *text, double x); /* 17 significant digits, null where x is not finite */
+/* A text that is there twice, NULL if there is none. Sorts them. */
+const char *lli_text_twice(const char **texts, int64_t count);
 /* Shortest decimal that reads back as x: 0.1, 1e-05, 250. */
 void lli_text_number(lli_text *text, double x);
 

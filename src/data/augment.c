@@ -45,7 +45,7 @@ ll_status lli_augment_parse(lli_augment *out, ll_context *ctx, const char *text)
             known = false;
         if (!known || (*p && *p != ',') || !(out->rotate >= 0 && out->rotate <= 180) || !(out->shift >= 0 && out->shift < 1))
             return lli_fail(ctx, LL_ERR_USAGE,
-                            "--augment is \"%.100s\"; expected none, or some of rotate=15,shift=0.1,flip with rotate from 0 to 180 degrees "
+                            "`augment` is \"%.100s\"; expected none, or some of rotate=15,shift=0.1,flip with rotate from 0 to 180 degrees "
                             "and shift in [0,1)",
                             text);
         if (!*p)

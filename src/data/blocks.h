@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of an epoch when features do not fit into memory: blocks of neighbouring rows in random order, rows shuffled inside each.
- * What is read then lies together, so it can be read ahead. */
+ * The rows of a block are then neighbours on disk, so it can be read ahead. */
 #ifndef LLI_DATA_BLOCKS_H
 #define LLI_DATA_BLOCKS_H
 

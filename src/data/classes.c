@@ -7,14 +7,14 @@
 
 #include "base/memory.h"
 #include "data/order.h"
-#include "data/select.h"
+#include "data/dataset_select.h"
 #include "kernels/require.h"
 
 static const char *const words[] = {"first:", "last:", "random:"};
 
 static ll_status refuse(ll_context *ctx, const char *text, int64_t K) {
     return lli_fail(ctx, LL_ERR_USAGE,
-                    "--classes is \"%.100s\"; expected all, first:n, last:n, random:n with n from 2 to %" PRId64
+                    "`classes` is \"%.100s\"; expected all, first:n, last:n, random:n with n from 2 to %" PRId64
                     ", or a list of two or more different classes like 0,3,4, each below %" PRId64,
                     text, K, K);
 }
@@ -102,7 +102,7 @@ ll_status lli_classes_parse(int32_t **out, int64_t *count, ll_context *ctx, cons
     return status;
 }
 
-ll_status lli_classes_divide(ll_dataset **kept, ll_dataset **rest, ll_context *ctx, const ll_dataset *data, const int32_t *classes,
+ll_status lli_classes_divide(ll_dataset **chosen, ll_dataset **others, ll_context *ctx, const ll_dataset *data, const int32_t *classes,
                              int64_t count) {
     int64_t *rows = NULL, n = 0, N = data->rows.N;
     int32_t *map = NULL;
@@ -117,18 +117,18 @@ ll_status lli_classes_divide(ll_dataset **kept, ll_dataset **rest, ll_context *c
             map[classes[i]] = (int32_t)i;
     for (int64_t i = 0; i < N; i++)
         n += map[data->labels[i]] >= 0;
-    for (int64_t i = 0, a = 0, b = n; i < N; i++) /* kept rows from the front, the others behind them */
+    for (int64_t i = 0, a = 0, b = n; i < N; i++) /* chosen rows from the front, the others behind them */
         rows[map[data->labels[i]] >= 0 ? a++ : b++] = i;
-    if (kept && n > 0)
+    if (chosen && n > 0)
         LLI_DO(lli_dataset_select(&in, ctx, data, rows, n, map, count));
-    if (rest && n < N) {
+    if (others && n < N) {
         LLI_DO(lli_dataset_select(&out, ctx, data, rows + n, N - n, NULL, 0));
         lli_dataset_drop_labels(out);
     }
-    if (kept)
-        *kept = in;
-    if (rest)
-        *rest = out;
+    if (chosen)
+        *chosen = in;
+    if (others)
+        *others = out;
     in = out = NULL;
 done:
     ll_dataset_free(in);

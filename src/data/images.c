@@ -90,7 +90,7 @@ static ll_status join_labels(ll_context *ctx, ll_dataset *data, const lli_images
         filled += n;
     }
     LLI_DO(lli_dataset_take_labels(ctx, data, files[0].name, ll_array_view(all, LL_DTYPE_I32, 1, &filled), classes));
-    /* a few images may well lack most classes of their set, but one wild label must not cost memory */
+    /* a few images may not show most classes of their set, but one huge label must not cost memory */
     if (!data->K_given && data->K > LLI_MAX(CLASSES_MAX, data->rows.N))
         LLI_DO(lli_fail(ctx, LL_ERR_DATA,
                         "%s: the largest label is %" PRId64 ", which means %" PRId64 " classes for %" PRId64 " images; number them from 0",
@@ -198,7 +198,7 @@ ll_status lli_images_check_shape(ll_context *ctx, const ll_dataset *data, const 
     if (rows->height == height && rows->width == width && rows->channels == channels)
         return LL_OK;
     return lli_fail(ctx, LL_ERR_DATA,
-                    "%s: the images are %" PRId64 " x %" PRId64 " x %" PRId64 " (height, width, channels) but %s has %" PRId64 " x %"
-                    PRId64 " x %" PRId64,
+                    "%s: the images are %" PRId64 " x %" PRId64 " x %" PRId64 " (height, width, channels) but %s has %" PRId64 " x %" PRId64
+                    " x %" PRId64,
                     name, rows->height, rows->width, rows->channels, other, height, width, channels);
 }

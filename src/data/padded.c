@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "kernels/require.h"
 
-enum { SHARE = 3 }; /* the copy may take one part in so many of the memory that is left */
+enum { SHARE = 3 }; /* the copy may take at most 1/SHARE of the memory that is left */
 
 ll_status lli_padded_new(ll_context *ctx, float **padded, const lli_rows *rows) {
     *padded = NULL;

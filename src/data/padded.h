@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A copy of the rows in the form the kernels compute with (kernels/kernels.h): f32, the bias column, padding, huge pages. A step then reads
- * its rows where they lie. It takes the memory of the features once more, so it is made only where that is little. */
+/* A copy of the rows in the form the kernels compute with (kernels/kernels.h): f32, the bias column, padding, huge pages. A step then
+ * reads its rows in place. The copy doubles the memory of the features, so it is made only if that is little. */
 #ifndef LLI_DATA_PADDED_H
 #define LLI_DATA_PADDED_H
 

@@ -6,7 +6,7 @@
 #include "data/order.h"
 #include "kernels/require.h"
 
-ll_status lli_split_half(int64_t **rows, ll_context *ctx, int64_t N, uint64_t seed) {
+ll_status lli_split_half(int64_t **rows, ll_context *ctx, int64_t N, uint64_t seed, lli_purpose purpose) {
     const lli_kernels *kernels;
     int64_t *mark = NULL, at = 0;
     ll_status status;
@@ -16,7 +16,7 @@ ll_status lli_split_half(int64_t **rows, ll_context *ctx, int64_t N, uint64_t se
     LLI_DO(lli_memory_new(ctx, rows, N, sizeof **rows));
     for (int64_t i = 0; i < N; i++)
         mark[i] = i < N / 2;
-    lli_order_permute(mark, kernels, N, lli_rng_stream(seed, LLI_PURPOSE_SPLIT, 0, 0), 0);
+    lli_order_permute(mark, kernels, N, lli_rng_stream(seed, purpose, 0, 0), 0);
     for (int64_t in = 1; in >= 0; in--)
         for (int64_t i = 0; i < N; i++)
             if (mark[i] == in)

@@ -11,7 +11,10 @@
 
 void lli_ensemble_plan_release(lli_ensemble_plan *plan) {
     lli_memory_free(plan->weight);
-    plan->weight = NULL;
+    lli_memory_free(plan->calibration);
+    lli_memory_free(plan->cut);
+    plan->weight = plan->calibration = plan->cut = NULL;
+    lli_gaussian_release(&plan->gaussian);
     lli_provenance_release(&plan->provenance);
 }
 
@@ -21,7 +24,7 @@ void ll_ensemble_free(ll_ensemble *e) {
     lli_ensemble_plan_release(&e->plan);
     for (int i = 0; i < LLI_TENSORS_MAX; i++)
         lli_memory_free(e->owned[i]);
-    ll_bundle_free(e->held);
+    ll_bundle_free(e->file);
     lli_network_free(e->network);
     lli_memory_free(e);
 }
@@ -46,7 +49,7 @@ static ll_status own_model(ll_context *ctx, ll_ensemble *e) {
     return LL_OK;
 }
 
-void lli_input_apply(lli_rows *rows, const lli_input_shape *input, const double scaling[2]) {
+void lli_ensemble_apply_input(lli_rows *rows, const lli_input_shape *input, const double scaling[2]) {
     rows->height = input->height;
     rows->width = input->width;
     rows->channels = input->channels;
@@ -83,10 +86,10 @@ done:
     return status;
 }
 
-ll_ensemble lli_ensemble_prefix(const ll_ensemble *whole, int64_t S) {
-    ll_ensemble prefix = *whole;
+ll_ensemble lli_ensemble_prefix(const ll_ensemble *ensemble, int64_t S) {
+    ll_ensemble prefix = *ensemble;
     prefix.plan.S = S;
-    prefix.plan.stored = LLI_MIN(S, whole->plan.stored);
+    prefix.plan.stored = LLI_MIN(S, ensemble->plan.stored);
     return prefix;
 }
 
@@ -99,10 +102,14 @@ int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const l
         out[i] = (ll_named_array){t->name, ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank, shape)};
     }
     out[tensors] = (ll_named_array){"weight", ll_array_view(plan->weight, LL_DTYPE_F64, 1, &plan->S)};
-    if (!plan->net)
-        return tensors + 1;
-    out[tensors + 1] = (ll_named_array){"scaling", ll_array_view(plan->scaling, LL_DTYPE_F64, 1, (int64_t[]){2})};
-    return tensors + 2;
+    int64_t count = tensors + 1;
+    if (plan->net)
+        out[count++] = (ll_named_array){"scaling", ll_array_view(plan->scaling, LL_DTYPE_F64, 1, (int64_t[]){2})};
+    if (plan->calibration)
+        out[count++] = (ll_named_array){"calibration", ll_array_view(plan->calibration, LL_DTYPE_F64, 2, (int64_t[]){2, plan->K})};
+    if (plan->cut)
+        out[count++] = (ll_named_array){"cut", ll_array_view(plan->cut, LL_DTYPE_F64, 1, &plan->K)};
+    return count + lli_gaussian_list(out + count, &plan->gaussian, plan->K, plan->D);
 }
 
 /* The array `name` with this type and rank, or a sentence. */
@@ -155,7 +162,7 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
     return LL_OK;
 }
 
-/* The tensors of heads tell their shape themselves. */
+/* The tensors of heads define their shape. */
 static ll_status fill_heads(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
     lli_ensemble_plan *p = &e->plan;
     ll_array W, b;
@@ -167,8 +174,8 @@ static ll_status fill_heads(ll_context *ctx, ll_ensemble *e, const ll_bundle *bu
         b.shape[1] != p->K)
         return lli_fail(ctx, LL_ERR_FORMAT,
                         "%s: W [%" PRId64 ",%" PRId64 ",%" PRId64 "], b [%" PRId64 ",%" PRId64 "] and weight [%" PRId64 "] do not fit "
-                        "together", path, W.shape[0],
-                        W.shape[1], W.shape[2], b.shape[0], b.shape[1], p->S);
+                        "together",
+                        path, W.shape[0], W.shape[1], W.shape[2], b.shape[0], b.shape[1], p->S);
     LLI_TRY(own_model(ctx, e));
     e->tensor[0] = W.data;
     e->tensor[1] = b.data;
@@ -191,7 +198,7 @@ static ll_status find_input(ll_context *ctx, lli_input_shape *out, const ll_bund
     return LL_OK;
 }
 
-/* The text of a network tells the shapes that its tensors must have. */
+/* The text of a network defines the shapes that its tensors must have. */
 static ll_status fill_networks(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
     lli_ensemble_plan *p = &e->plan;
     uint64_t K;
@@ -230,11 +237,69 @@ static ll_status fill_networks(ll_context *ctx, ll_ensemble *e, const ll_bundle 
     return LL_OK;
 }
 
+/* An array of f64 that a file need not have: `rows` times K numbers, none NaN, finite unless `infinite`. */
+static ll_status find_optional(ll_context *ctx, double **out, const ll_bundle *bundle, const char *path, const char *name, int64_t rows,
+                               int64_t K, bool infinite) {
+    ll_array a;
+    if (ll_bundle_find(bundle, name) < 0)
+        return LL_OK;
+    LLI_TRY(find_array(ctx, &a, bundle, path, name, LL_DTYPE_F64, rows > 1 ? 2 : 1));
+    if (a.shape[a.rank - 1] != K || (rows > 1 && a.shape[0] != rows)) {
+        char text[LLI_ARRAY_TEXT];
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the array %s is %s; expected %" PRId64 " numbers for each of %" PRId64 " classes", path,
+                        name, lli_array_text(text, &a), rows, K);
+    }
+    LLI_TRY(lli_memory_new(ctx, out, rows * K, sizeof(double)));
+    lli_array_to_f64(*out, &a, 0, rows * K);
+    for (int64_t i = 0; i < rows * K; i++)
+        if (isnan((*out)[i]) || (isinf((*out)[i]) && !infinite))
+            return lli_fail(ctx, LL_ERR_DATA, "%s: the array %s holds %g for class %" PRId64 "; expected a %s", path, name, (*out)[i],
+                            i % K, infinite ? "number" : "finite number");
+    return LL_OK;
+}
+
+/* What is random at prediction goes by the number of a row, or by its content. */
+static ll_status find_key(ll_context *ctx, lli_ensemble_plan *p, const char *path) {
+    const char *key = lli_provenance_get(&p->provenance, "key");
+    p->by_content = key && strcmp(key, "content") == 0;
+    if (key && !p->by_content && strcmp(key, "row") != 0)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry key is %s; expected row or content", path, key);
+    return LL_OK;
+}
+
+/* Whether the members are masks. */
+static ll_status find_masks(ll_context *ctx, lli_ensemble_plan *p, const ll_bundle *bundle, const char *path) {
+    if (!lli_provenance_get(&p->provenance, "drop16"))
+        return LL_OK;
+    uint64_t drop16;
+    LLI_TRY(find_number(ctx, &drop16, bundle, path, "drop16", 65535));
+    LLI_TRY(find_number(ctx, &p->seed, bundle, path, "seed", UINT64_MAX));
+    p->drop16 = (uint32_t)drop16;
+    if (p->drop16 == 0)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry drop16 is 0; expected 1 to 65535", path);
+    p->stored = 1;
+    const char *at = lli_provenance_get(&p->provenance, "dropout-at");
+    p->drop_own = at && strcmp(at, "own") == 0;
+    return find_key(ctx, p, path);
+}
+
+/* Whether the members are draws from a Gaussian, of one head and this seed. */
+static ll_status find_draws(ll_context *ctx, lli_ensemble_plan *p, const ll_bundle *bundle, const char *path, bool networks) {
+    p->gaussian.structure = lli_provenance_get(&p->provenance, LLI_GAUSSIAN_STRUCTURE);
+    if (!p->gaussian.structure)
+        return LL_OK;
+    if (networks || p->drop16)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry " LLI_GAUSSIAN_STRUCTURE " is for heads without masks", path);
+    p->stored = 1;
+    LLI_TRY(find_key(ctx, p, path));
+    return find_number(ctx, &p->seed, bundle, path, "seed", UINT64_MAX);
+}
+
 static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) {
     lli_ensemble_plan *p = &e->plan;
     for (int64_t i = 0; i < bundle->meta_count; i++)
         LLI_TRY(lli_provenance_add(ctx, &p->provenance, bundle->meta[i].key, bundle->meta[i].value));
-    const char *format = lli_provenance_get(&p->provenance, "format"), *at;
+    const char *format = lli_provenance_get(&p->provenance, "format");
     bool networks = format && strcmp(format, LLI_ENSEMBLE_FORMAT_NETWORK) == 0;
     ll_array weight, W;
     if (!networks) /* of a file that is none at all, that is the first thing to say */
@@ -246,23 +311,18 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
                         format ? format : "missing");
     p->method = lli_provenance_get(&p->provenance, "method");
     if (!p->method || !*p->method || p->method[strspn(p->method, "abcdefghijklmnopqrstuvwxyz")] != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: its metadata name no method", path);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s is not an ensemble: its metadata have no method", path);
     p->S = weight.shape[0];
     p->stored = p->S;
-    if (strcmp(p->method, "dropout") == 0) {
-        uint64_t drop16;
-        LLI_TRY(find_number(ctx, &drop16, bundle, path, "drop16", 65535));
-        LLI_TRY(find_number(ctx, &p->seed, bundle, path, "seed", UINT64_MAX));
-        p->drop16 = (uint32_t)drop16;
-        if (p->drop16 == 0)
-            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the metadata entry drop16 is 0; expected 1 to 65535", path);
-        p->stored = 1;
-        at = lli_provenance_get(&p->provenance, "dropout-at");
-        p->drop_own = at && strcmp(at, "own") == 0;
-    }
+    LLI_TRY(find_masks(ctx, p, bundle, path));
+    LLI_TRY(find_draws(ctx, p, bundle, path, networks));
     LLI_TRY((networks ? fill_networks : fill_heads)(ctx, e, bundle, path));
+    if (p->gaussian.structure)
+        LLI_TRY(lli_gaussian_from(ctx, &p->gaussian, bundle, path, p->K, p->D));
     LLI_TRY(lli_memory_new(ctx, &p->weight, p->S, sizeof(double)));
     lli_array_to_f64(p->weight, &weight, 0, p->S);
+    LLI_TRY(find_optional(ctx, &p->calibration, bundle, path, "calibration", 2, p->K, false));
+    LLI_TRY(find_optional(ctx, &p->cut, bundle, path, "cut", 1, p->K, true));
     return check_values(ctx, e, path);
 }
 
@@ -275,7 +335,7 @@ ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundl
         ll_ensemble_free(e);
         return status;
     }
-    e->held = bundle;
+    e->file = bundle;
     *out = e;
     return LL_OK;
 }

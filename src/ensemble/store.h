@@ -7,7 +7,7 @@
 
 typedef struct lli_store lli_store;
 
-/* A chain between two samples: enough to go on to the same bits. */
+/* A chain between two samples: enough to continue to the same bits. */
 typedef struct lli_checkpoint {
     int64_t step;
     double first_nll, epoch_nll;
@@ -39,7 +39,7 @@ static inline bool lli_store_has(lli_store *store, int64_t member) {
 typedef struct lli_store_memory {
     lli_store store;
     ll_ensemble *ensemble;
-    bool *saved; /* [stored], the caller's: which members came; NULL = nobody asks */
+    bool *saved; /* [stored], the caller's: which members were saved; NULL = not wanted */
 } lli_store_memory;
 
 void lli_store_memory_init(lli_store_memory *store, ll_ensemble *ensemble);

@@ -27,8 +27,8 @@ static ll_status find_kind(int *labels, ll_context *ctx, const unsigned char *by
     int64_t bad = -1;
     if (!lli_cifar_length(size))
         return lli_fail(ctx, LL_ERR_FORMAT,
-                        "%s: %zu bytes are no CIFAR file; expected a multiple of 3073 (CIFAR-10) or of 3074 (CIFAR-100), it is truncated "
-                        "or something else",
+                        "%s: %zu bytes cannot be a CIFAR file; expected a multiple of 3073 (CIFAR-10) or 3074 (CIFAR-100); it is "
+                        "truncated or another kind of file",
                         name, size);
     for (*labels = 1; *labels <= 2; ++*labels) {
         if (size % (size_t)(LLI_CIFAR_PIXELS + *labels) != 0)
@@ -37,7 +37,7 @@ static ll_status find_kind(int *labels, ll_context *ctx, const unsigned char *by
         if (bad < 0)
             return LL_OK;
     }
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the length is that of a CIFAR file, but record %" PRId64 " has no label of one", name, bad);
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: the length fits a CIFAR file, but record %" PRId64 " has no valid label", name, bad);
 }
 
 static ll_status add_labels(ll_context *ctx, ll_bundle *bundle, const char *array, const unsigned char *bytes, int64_t N, int64_t record) {

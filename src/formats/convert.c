@@ -10,7 +10,9 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "formats/file.h"
+#include "formats/bytes.h"
 #include "formats/format.h"
+#include "formats/safetensors.h"
 
 enum { BLOCK_BYTES = 1 << 20 };
 
@@ -23,7 +25,7 @@ typedef struct change {
 } change;
 
 static bool is_plain(const change *c) {
-    return c->type == c->from.dtype && c->divide == 1;
+    return c->type == c->from.dtype && c->divide == 1 && lli_array_is_dense(&c->from);
 }
 
 /* x is a whole number in the range of the integer type. */
@@ -61,9 +63,9 @@ static bool convert_real(void *out, const change *c, int64_t i, int64_t from) {
 }
 
 static ll_status convert_run(void *out, ll_context *ctx, const change *c, int64_t first, int64_t count) {
-    bool whole = lli_array_is_integer(c->type) && lli_array_is_integer(c->from.dtype) && c->divide == 1;
+    bool integers = lli_array_is_integer(c->type) && lli_array_is_integer(c->from.dtype) && c->divide == 1;
     for (int64_t i = 0; i < count; i++)
-        if (!(whole ? convert_integer : convert_real)(out, c, i, first + i))
+        if (!(integers ? convert_integer : convert_real)(out, c, i, first + i))
             return lli_fail(ctx, LL_ERR_DATA, "element %" PRId64 " of \"%s\" is %g, which does not fit %s%s", first + i, c->name,
                             lli_array_real(&c->from, first + i) / c->divide, ll_dtype_name(c->type),
                             lli_array_is_integer(c->type) ? "; expected a whole number in its range" : "");
@@ -105,7 +107,7 @@ static ll_status write_file(ll_context *ctx, const char *path, const change *cha
     void *scratch = NULL;
     int64_t widest = 1;
     ll_status status;
-    LLI_DO(lli_sink_open(&sink, ctx, path, shapes, count, meta, meta_count));
+    LLI_DO(lli_file_sink_open(&sink, ctx, path, shapes, count, meta, meta_count));
     for (int64_t k = 0; k < count; k++)
         if (row_count(&changes[k].from) > 0)
             widest = LLI_MAX(widest, lli_array_count(&changes[k].from) / row_count(&changes[k].from) * 8);
@@ -150,6 +152,36 @@ ll_status ll_bundle_write(ll_context *ctx, const char *path, const ll_named_arra
     return status;
 }
 
+ll_status lli_format_bytes(void **out, size_t *size, ll_context *ctx, const ll_named_array *arrays, int64_t count, const ll_meta *meta,
+                           int64_t meta_count) {
+    int64_t *offsets = NULL, end;
+    char *bytes = NULL;
+    lli_text header;
+    ll_status status;
+    lli_text_init(&header, ctx);
+    LLI_DO(lli_memory_new(ctx, &offsets, count, sizeof *offsets));
+    LLI_DO(lli_safetensors_header(&header, offsets, &end, ctx, arrays, count, meta, meta_count));
+    LLI_DO(lli_memory_new(ctx, &bytes, end, 1));
+    memcpy(bytes, header.data, (size_t)header.length);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t elements = lli_array_count(&arrays[k].array);
+        size_t width = ll_dtype_size(arrays[k].array.dtype);
+        lli_array_copy(bytes + offsets[k], &arrays[k].array, 0, elements);
+        if (LLI_BYTES_BIG_HOST && width > 1)
+            lli_bytes_swap(bytes + offsets[k], bytes + offsets[k], elements, width);
+    }
+    *out = bytes;
+    *size = (size_t)end;
+done:
+    lli_text_release(&header);
+    lli_memory_free(offsets);
+    return status;
+}
+
+void ll_bytes_free(void *bytes) {
+    lli_memory_free(bytes);
+}
+
 void ll_convert_options_init(ll_convert_options *options, size_t struct_size) {
     const ll_convert_options defaults = {.divide = 1};
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
@@ -173,7 +205,7 @@ const ll_option *ll_convert_options_table(size_t *count) {
          .open_min = true,
          .open_max = true,
          .standard = "1",
-         .help = "divide every value by X; integers become f32 unless --dtype says otherwise"},
+         .help = "divide every value by X; integers become f32 unless `dtype` is given"},
         {.name = "flatten",
          .type = LL_OPTION_FLAG,
          .offset = offsetof(ll_convert_options, flatten),
@@ -182,7 +214,7 @@ const ll_option *ll_convert_options_table(size_t *count) {
          .type = LL_OPTION_TEXT,
          .offset = offsetof(ll_convert_options, labels),
          .arg = "FILE[:NAME]",
-         .help = "write these labels beside the rest, as they are, under the name \"labels\""},
+         .help = "also write these labels, unchanged, under the name \"labels\""},
     };
     if (count)
         *count = LLI_COUNT(table);
@@ -216,7 +248,7 @@ static ll_status convert_bundle(ll_context *ctx, const char *to, const ll_bundle
     ll_named_array *shapes = NULL;
     ll_meta *meta = NULL;
     ll_status status;
-    /* The table of a .csv stands for its columns. */
+    /* The table of a .csv replaces its columns. */
     int64_t count = strcmp(bundle->format, "csv") == 0 ? LLI_MIN(bundle->count, 1) : bundle->count;
     LLI_DO(lli_memory_new(ctx, &changes, count + 1, sizeof *changes));
     LLI_DO(lli_memory_new(ctx, &shapes, count + 1, sizeof *shapes));
@@ -248,7 +280,7 @@ ll_status ll_convert(ll_context *ctx, const char *to, const char *from, const ll
     const ll_option *table = ll_convert_options_table(&count);
     ll_status status;
     LLI_DO(LLI_OPTION_TAKE(ctx, ll_convert_options, &chosen, options, table, count));
-    LLI_DO(lli_sink_check(ctx, to));
+    LLI_DO(lli_file_sink_check(ctx, to));
     LLI_DO(lli_format_split(&file, &name, ctx, from));
     if (lli_file_same(file, to)) {
         status = lli_fail(ctx, LL_ERR_USAGE, "%s: the output would replace its own input; choose another name", to);

@@ -23,14 +23,14 @@ typedef struct field {
     const char *text;
     size_t size;
     bool last; /* of its line */
-    bool torn; /* a quotation mark is not closed, or something stands behind the closing one */
+    bool torn; /* a quotation mark is not closed, or there is text after the closing one */
 } field;
 
 typedef struct table {
     const char *start; /* of the first row */
     int64_t line;      /* its number */
     int64_t rows, columns;
-    bool whole;    /* every field is an integer that fits i64 */
+    bool integers; /* every field is an integer that fits i64 */
     bool *integer; /* [columns] all integers, exact in f64 */
     char **names;  /* [columns] or NULL */
 } table;
@@ -94,10 +94,12 @@ static ll_status refuse(ll_context *ctx, const reader *r, int64_t column, const 
                     why);
 }
 
-static const char torn_quotes[] = "has a quotation mark that is not closed, or something behind the closing one";
+static const char text_field[] = "is not a number; a column of class names is numbered by t = pandas.read_csv(FILE); "
+                                 "t[COLUMN], names = pandas.factorize(t[COLUMN], sort=True); t.to_csv(FILE, index=False)";
+static const char torn_quotes[] = "has a quotation mark that is not closed, or text after the closing one";
 
-/* Counts the columns of the first line and tells whether it is a header: a field of it is text. An empty one is no text: a value is
- * missing. */
+/* Counts the columns of the first line and says whether it is a header: if any field is text. An empty field is not text but a missing
+ * value. */
 static ll_status read_first(table *t, reader *r, ll_context *ctx) {
     if (!next_line(r))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: holds no numbers", r->file);
@@ -141,11 +143,11 @@ static ll_status measure_line(table *t, reader *r, ll_context *ctx) {
         if (f.torn)
             return refuse(ctx, r, c + 1, &f, torn_quotes);
         if (!lli_number_parse(&x, f.text, f.size))
-            return refuse(ctx, r, c + 1, &f, "is not a number");
+            return refuse(ctx, r, c + 1, &f, f.size ? text_field : "is not a number");
         if (x.beyond)
             return refuse(ctx, r, c + 1, &f, "is too large for f64; write inf if an infinite value is meant");
         if (c < t->columns) {
-            t->whole &= x.is_integer;
+            t->integers &= x.is_integer;
             t->integer[c] &= x.is_integer && x.integer <= EXACT && x.integer >= -EXACT;
         }
     }
@@ -161,7 +163,7 @@ static ll_status measure(table *t, reader *r, ll_context *ctx) {
     LLI_TRY(lli_memory_new(ctx, &t->integer, t->columns, sizeof *t->integer));
     for (int64_t c = 0; c < t->columns; c++)
         t->integer[c] = true;
-    t->whole = true;
+    t->integers = true;
     t->start = r->p;
     t->line = r->line;
     while (next_line(r)) {
@@ -171,7 +173,7 @@ static ll_status measure(table *t, reader *r, ll_context *ctx) {
         t->rows++;
     }
     if (t->rows == 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: holds the names of %" PRId64 " columns but no row", r->file, t->columns);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: has the names of %" PRId64 " columns but no row", r->file, t->columns);
     return LL_OK;
 }
 
@@ -188,7 +190,7 @@ static ll_status fill(void *data, const table *t, reader *r, ll_context *ctx, in
             if (c == skip)
                 continue;
             lli_number_parse(&x, f.text, f.size);
-            if (t->whole)
+            if (t->integers)
                 ((int64_t *)data)[i++] = x.integer;
             else
                 ((double *)data)[i++] = x.real;
@@ -200,20 +202,20 @@ static ll_status fill(void *data, const table *t, reader *r, ll_context *ctx, in
 /* Columns first..first+count-1 of the table as an array of their own. */
 static ll_status add_columns(ll_context *ctx, ll_bundle *bundle, const table *t, const void *data, const char *name, int64_t first,
                              int64_t count, int rank) {
-    bool whole = true;
+    bool integers = true;
     for (int64_t c = first; c < first + count; c++)
-        whole &= t->whole || t->integer[c];
-    ll_array array = ll_array_view(NULL, whole ? LL_DTYPE_I64 : LL_DTYPE_F64, rank, (int64_t[]){t->rows, count});
+        integers &= t->integers || t->integer[c];
+    ll_array array = ll_array_view(NULL, integers ? LL_DTYPE_I64 : LL_DTYPE_F64, rank, (int64_t[]){t->rows, count});
     void *owned;
     LLI_TRY(lli_cancel_check(ctx));
     LLI_TRY(lli_memory_new(ctx, &owned, t->rows * count, 8));
     for (int64_t n = 0; n < t->rows; n++)
         for (int64_t c = 0; c < count; c++) {
             int64_t from = n * t->columns + first + c, to = n * count + c;
-            if (!whole)
+            if (!integers)
                 ((double *)owned)[to] = ((const double *)data)[from];
             else
-                ((int64_t *)owned)[to] = t->whole ? ((const int64_t *)data)[from] : (int64_t)((const double *)data)[from];
+                ((int64_t *)owned)[to] = t->integers ? ((const int64_t *)data)[from] : (int64_t)((const double *)data)[from];
         }
     array.data = owned;
     return lli_bundle_add(ctx, bundle, name, array, owned);
@@ -295,7 +297,7 @@ ll_status lli_csv_without(ll_context *ctx, ll_bundle *bundle, const unsigned cha
     int64_t skip = find_column(&t, column), columns = t.columns - (skip >= 0);
     LLI_DO(lli_memory_new(ctx, &data, t.rows * columns, 8));
     LLI_DO(fill(data, &t, &r, ctx, skip));
-    ll_array array = ll_array_view(data, t.whole ? LL_DTYPE_I64 : LL_DTYPE_F64, t.columns == 1 ? 1 : 2, (int64_t[]){t.rows, columns});
+    ll_array array = ll_array_view(data, t.integers ? LL_DTYPE_I64 : LL_DTYPE_F64, t.columns == 1 ? 1 : 2, (int64_t[]){t.rows, columns});
     const void *cells = data;
     status = lli_bundle_add(ctx, bundle, "array", array, data);
     data = NULL;

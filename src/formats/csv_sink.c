@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "formats/number.h"
-#include "formats/sink.h"
+#include "formats/file_sink.h"
 
 /* The scratch block collects text; it goes to the file when less than one field fits. */
 typedef struct writer {
@@ -65,15 +65,15 @@ static ll_status put_element(writer *w, const ll_array *a, int64_t i) {
         length = lli_number_integer(text, x);
     }
     if (!fits)
-        return lli_fail(w->ctx, LL_ERR_DATA, "%s: an unsigned number above the largest i64 cannot be written", w->sink->path);
+        return lli_fail(w->ctx, LL_ERR_DATA, "%s: an unsigned number above the largest i64 cannot be written", w->sink->base.name);
     return put(w, text, (size_t)length);
 }
 
 static ll_status put_row(writer *w, int64_t row) {
-    for (int64_t k = 0; k < w->sink->count; k++) {
-        const lli_sink_array *a = &w->sink->arrays[k];
+    for (int64_t k = 0; k < w->sink->base.count; k++) {
+        const lli_sink_array *a = &w->sink->base.arrays[k];
         ll_array view = a->spec;
-        view.data = a->pending;
+        view.data = a->place->pending;
         for (int64_t c = 0; c < a->row_elements; c++) {
             if (k + c > 0)
                 LLI_TRY(put(w, ",", 1));
@@ -86,18 +86,17 @@ static ll_status put_row(writer *w, int64_t row) {
 /* Writes the rows that every array has, and moves the others to the front. */
 static ll_status emit(lli_sink_file *sink, ll_context *ctx) {
     int64_t ready = INT64_MAX;
-    for (int64_t k = 0; k < sink->count; k++)
-        ready = LLI_MIN(ready, sink->arrays[k].done - sink->emitted);
-    if (ready == 0)
-        return LL_OK;
+    for (int64_t k = 0; k < sink->base.count; k++)
+        ready = LLI_MIN(ready, sink->base.arrays[k].done - sink->emitted);
     writer w = {sink, ctx, 0};
     for (int64_t row = 0; row < ready; row++)
         LLI_TRY(put_row(&w, row));
     LLI_TRY(flush(&w));
-    for (int64_t k = 0; k < sink->count; k++) {
-        lli_sink_array *a = &sink->arrays[k];
+    for (int64_t k = 0; k < sink->base.count; k++) {
+        lli_sink_array *a = &sink->base.arrays[k];
         size_t rest = (size_t)((a->done - sink->emitted - ready) * a->row_bytes);
-        memmove(a->pending, a->pending + ready * a->row_bytes, rest);
+        memmove(a->place->pending, a->place->pending + ready * a->row_bytes, rest);
+        sink->behind += rest == 0;
     }
     sink->emitted += ready;
     return LL_OK;
@@ -107,26 +106,27 @@ static ll_status write_rows(lli_sink_file *sink, ll_context *ctx, lli_sink_array
     int64_t waiting = first_row - sink->emitted;
     if (rows == 0)
         return LL_OK;
-    if (waiting + rows > a->capacity) {
-        int64_t capacity = LLI_MAX(waiting + rows, 2 * a->capacity);
-        LLI_TRY(lli_memory_grow(ctx, &a->pending, waiting * a->row_bytes, capacity * a->row_bytes, 1));
-        a->capacity = capacity;
+    if (waiting + rows > a->place->capacity) {
+        int64_t capacity = LLI_MAX(waiting + rows, 2 * a->place->capacity);
+        LLI_TRY(lli_memory_grow(ctx, &a->place->pending, waiting * a->row_bytes, capacity * a->row_bytes, 1));
+        a->place->capacity = capacity;
     }
-    memcpy(a->pending + waiting * a->row_bytes, data, (size_t)(rows * a->row_bytes));
+    memcpy(a->place->pending + waiting * a->row_bytes, data, (size_t)(rows * a->row_bytes));
+    sink->behind -= a->done == sink->emitted;
     a->done += rows;
-    return emit(sink, ctx);
+    return sink->behind > 0 ? LL_OK : emit(sink, ctx);
 }
 
 static ll_status check(const lli_sink_file *sink, ll_context *ctx) {
-    for (int64_t k = 0; k < sink->count; k++) {
-        const lli_sink_array *a = &sink->arrays[k], *first = &sink->arrays[0];
+    for (int64_t k = 0; k < sink->base.count; k++) {
+        const lli_sink_array *a = &sink->base.arrays[k], *first = &sink->base.arrays[0];
         if (a->spec.rank < 1 || a->spec.rank > 2 || a->row_elements == 0)
-            return lli_fail(ctx, LL_ERR_USAGE, "%s: .csv holds arrays of one or two dimensions; \"%s\" has %d (--flatten makes them two)",
-                            sink->path, a->name, a->spec.rank);
+            return lli_fail(ctx, LL_ERR_USAGE, "%s: .csv holds arrays of one or two dimensions; \"%s\" has %d (`flatten` makes them two)",
+                            sink->base.name, a->name, a->spec.rank);
         if (a->rows != first->rows)
             return lli_fail(ctx, LL_ERR_USAGE,
-                            "%s: the arrays of a .csv need the same number of rows; \"%s\" has %" PRId64 " and \"%s\" %" PRId64, sink->path,
-                            first->name, first->rows, a->name, a->rows);
+                            "%s: the arrays of a .csv need the same number of rows; \"%s\" has %" PRId64 " and \"%s\" %" PRId64,
+                            sink->base.name, first->name, first->rows, a->name, a->rows);
     }
     return LL_OK;
 }
@@ -135,9 +135,10 @@ ll_status lli_sink_csv(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta
     (void)meta, (void)meta_count;
     LLI_TRY(check(sink, ctx));
     sink->write = write_rows;
+    sink->behind = sink->base.count;
     writer w = {sink, ctx, 0};
-    for (int64_t k = 0; k < sink->count; k++) {
-        const lli_sink_array *a = &sink->arrays[k];
+    for (int64_t k = 0; k < sink->base.count; k++) {
+        const lli_sink_array *a = &sink->base.arrays[k];
         for (int64_t c = 0; c < a->row_elements; c++) {
             if (k + c > 0)
                 LLI_TRY(put(&w, ",", 1));

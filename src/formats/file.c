@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a file whole: mapped where that is possible, otherwise read into memory. Knows nothing of what the bytes mean. */
+/* Reads a whole file: mapped if possible, otherwise read into memory. Does not know what the bytes mean. */
 #include "formats/file.h"
 
 #include <errno.h>
@@ -20,14 +20,14 @@ ll_status lli_file_wait(ll_context *ctx, int fd, bool to_write) {
         LLI_TRY(lli_cancel_check(ctx));
         int ready = poll(&end, 1, LOOK_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR))
-            return LL_OK; /* or a failure, which reading and writing will tell */
+            return LL_OK; /* or a failure, which reading and writing will report */
     }
 }
 
 /* A stream has no size: it may bring what an empty file may make us take, so that an endless device does not fill the memory. */
 static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char *path) {
     unsigned char *bytes = NULL;
-    int64_t size = 0, capacity = 0, most = lli_budget_bytes(ctx, 0);
+    int64_t size = 0, capacity = 0, most = lli_memory_budget_bytes(ctx, 0);
     ll_status status = LL_OK;
     for (;;) {
         LLI_DO(lli_file_wait(ctx, fd, false));
@@ -48,8 +48,8 @@ static ll_status read_stream(lli_file *out, ll_context *ctx, int fd, const char 
         size += got;
         if (size > most) {
             status = lli_fail(ctx, LL_ERR_MEMORY,
-                              "%s: not a regular file, and more than %" PRId64 " MiB come out of it; save it as a file first, or give "
-                              "--memory BYTES",
+                              "%s: not a regular file, and it gave more than %" PRId64
+                              " MiB; save it as a file first, or give `memory BYTES`",
                               path, most >> 20);
             goto done;
         }
@@ -73,7 +73,7 @@ static ll_status read_regular(lli_file *out, ll_context *ctx, int fd, const char
 
 ll_status lli_file_read(lli_file *out, ll_context *ctx, const char *path) {
     *out = (lli_file){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe that nobody writes to must not hold us */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a pipe without a writer must not block us */
     if (fd < 0)
         return lli_fail(ctx, LL_ERR_READ, "%s: cannot be opened: %s", path, strerror(errno));
     struct stat st;
@@ -145,7 +145,7 @@ bool lli_file_is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-ll_status lli_folder_make(ll_context *ctx, const char *path) {
+ll_status lli_file_make_folder(ll_context *ctx, const char *path) {
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && lli_file_is_folder(path)))
         return LL_OK;
     return lli_fail(ctx, LL_ERR_WRITE, "the folder %s cannot be made: %s", path, strerror(errno));

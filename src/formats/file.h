@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files as bytes. Reading maps the whole file; writing goes to a work file beside the target that takes its place in one step. */
+/* Files as bytes. Reading maps the whole file; writing goes to a work file next to the target that replaces it in one step. */
 #ifndef LLI_FORMATS_FILE_H
 #define LLI_FORMATS_FILE_H
 
@@ -33,7 +33,7 @@ bool lli_file_is_device(const char *path);
 /* ---- writing ---- */
 
 /* Makes the folder unless it is there. LL_ERR_WRITE. */
-ll_status lli_folder_make(ll_context *ctx, const char *path) LL_CHECK_RESULT;
+ll_status lli_file_make_folder(ll_context *ctx, const char *path) LL_CHECK_RESULT;
 bool lli_file_exists(const char *path);
 void lli_file_remove(const char *path); /* if it is there */
 bool lli_file_is_folder(const char *path);

@@ -8,6 +8,6 @@
 bool lli_folder_is(const char *path);
 /* FOLDER/NAME, or FOLDER/NAME.gz, whichever is a file; NULL if neither is. To free. */
 ll_status lli_folder_find(char **out, ll_context *ctx, const char *folder, const char *name) LL_CHECK_RESULT;
-const char *lli_folder_data(void); /* where named data lie: $LASTLAYER_DATA, else "data" */
+const char *lli_folder_data(void); /* the folder of named data: $LASTLAYER_DATA, else "data" */
 
 #endif

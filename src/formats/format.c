@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which format a file has, and the public readers. The content decides; the extension only tells .csv from other text and makes
+/* Which format a file has, and the public readers. The content decides; the extension only separates .csv from other text and makes
  * messages precise. */
 #include "formats/format.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,6 +14,7 @@
 #include "formats/cifar.h"
 #include "formats/file.h"
 #include "formats/readers.h"
+#include "formats/refused.h"
 
 #define READ_FORMATS ".npy .npz .safetensors .idx .idx.gz .csv .bin .png .h5 .keras"
 
@@ -26,7 +26,7 @@ typedef struct format {
     parse_fn *parse;
     parse_fn *list; /* for formats where one array can be had without the others, else NULL */
     ll_status (*load)(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name, int64_t only);
-    bool named; /* without a magic: told by the extension first, and by detect then */
+    bool named; /* without a magic number: the extension decides first, then detect */
 } format;
 
 static bool starts(const unsigned char *bytes, size_t size, const char *magic, size_t length) {
@@ -89,45 +89,39 @@ static bool is_cifar(const unsigned char *bytes, size_t size) {
     return lli_cifar_length(size) && bytes[0] < LLI_CIFAR100_COARSE;
 }
 
-ll_status lli_pickle_refuse(ll_context *ctx, const char *name) {
-    return lli_fail(ctx, LL_ERR_FORMAT,
-                    "%s: a PyTorch pickle is not read, because loading one can run any code in it; this line of Python converts it: "
-                    "import numpy, torch; numpy.savez(\"model.npz\", "
-                    "**{k: v.float().numpy() for k, v in torch.load(\"%s\", map_location=\"cpu\").items()})  # makes model.npz",
-                    name, name);
+static bool is_parquet(const unsigned char *bytes, size_t size) {
+    return starts(bytes, size, "PAR1", 4);
 }
 
-static ll_status refuse_pickle(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
-    (void)bundle, (void)bytes, (void)size;
-    return lli_pickle_refuse(ctx, name);
+static bool is_any(const unsigned char *bytes, size_t size) {
+    (void)bytes, (void)size;
+    return true;
 }
-
-#ifndef LLI_WITH_PNG
-ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
-    (void)bundle, (void)bytes, (void)size;
-    return lli_fail(ctx, LL_ERR_FORMAT, "%s: PNG is not read, because this lastlayer was built without libpng", name);
-}
-#endif
-
-/* In the order of trial. The length that begins a .safetensors file may look like another's magic, so it comes first; text comes last. */
-static const format formats[] = {
-    {"cifar", ".bin", "a label", is_cifar, lli_cifar_parse, NULL, NULL, true},
-    {"safetensors", ".safetensors", "the length of a JSON header", is_safetensors, lli_safetensors_parse, NULL, NULL, false},
-    {"npy", ".npy", "\\x93NUMPY", is_npy, lli_npy_parse, NULL, NULL, false},
-    {"keras", ".keras", "PK and what Keras puts into an archive", is_keras, lli_keras_parse, NULL, NULL, false},
-    {"npz", ".npz", "PK", is_zip, lli_npz_parse, lli_npz_list, lli_npz_load, false},
-    {"idx", ".idx", "two zero bytes, a type and a rank", is_idx, lli_idx_parse, NULL, NULL, false},
-    {"idx", ".gz", "\\x1f\\x8b", is_gzip, lli_idx_gz_parse, NULL, NULL, false},
-    {"pickle", ".pt", "PK or \\x80", is_pickle, refuse_pickle, NULL, NULL, false},
-    {"hdf5", ".h5", "\\x89HDF", is_hdf5, lli_hdf5_parse, NULL, NULL, false},
-    {"png", ".png", "\\x89PNG", is_png, lli_png_parse, NULL, NULL, false},
-    {"csv", ".csv", "text", is_text, lli_csv_parse, NULL, NULL, false},
-};
 
 static bool has_extension(const char *path, const char *extension) {
     size_t length = strlen(path), size = strlen(extension);
     return length >= size && strcmp(path + length - size, extension) == 0;
 }
+
+/* In the order of trial. The length that begins a .safetensors file may look like another's magic, so it comes first; text comes last. */
+static const format formats[] = {
+    {"onnx", ".onnx", "a model", is_any, lli_refused_onnx, NULL, NULL, true},
+    {"joblib", ".joblib", "\\x80", is_any, lli_refused_pickle, NULL, NULL, true},
+    {"pickle", ".pkl", "\\x80", is_pickle, lli_refused_pickle, NULL, NULL, true},
+    {"pickle", ".pickle", "\\x80", is_pickle, lli_refused_pickle, NULL, NULL, true},
+    {"parquet", ".parquet", "PAR1", is_parquet, lli_refused_parquet, NULL, NULL, false},
+    {"cifar", ".bin", "a label", is_cifar, lli_cifar_parse, NULL, NULL, true},
+    {"safetensors", ".safetensors", "the length of a JSON header", is_safetensors, lli_safetensors_parse, NULL, NULL, false},
+    {"npy", ".npy", "\\x93NUMPY", is_npy, lli_npy_parse, NULL, NULL, false},
+    {"keras", ".keras", "PK and the files of a Keras archive", is_keras, lli_keras_parse, NULL, NULL, false},
+    {"npz", ".npz", "PK", is_zip, lli_npz_parse, lli_npz_list, lli_npz_load, false},
+    {"idx", ".idx", "two zero bytes, a type and a rank", is_idx, lli_idx_parse, NULL, NULL, false},
+    {"idx", ".gz", "\\x1f\\x8b", is_gzip, lli_idx_gz_parse, NULL, NULL, false},
+    {"pickle", ".pt", "PK or \\x80", is_pickle, lli_refused_pickle, NULL, NULL, false},
+    {"hdf5", ".h5", "\\x89HDF", is_hdf5, lli_hdf5_parse, NULL, NULL, false},
+    {"png", ".png", "\\x89PNG", is_png, lli_png_parse, NULL, NULL, false},
+    {"csv", ".csv", "text", is_text, lli_csv_parse, NULL, NULL, false},
+};
 
 static ll_status detect(const format **out, ll_context *ctx, const lli_file *file, const char *path) {
     const format *promised = NULL;
@@ -151,22 +145,14 @@ static ll_status detect(const format **out, ll_context *ctx, const lli_file *fil
     return lli_fail(ctx, LL_ERR_FORMAT, "%s: its format is not known; expected one of " READ_FORMATS, path);
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static ll_status check_names(ll_context *ctx, const ll_bundle *bundle, const char *path) {
-    const char **names;
-    ll_status status = LL_OK;
+    const char **names, *twice;
     LLI_TRY(lli_memory_new(ctx, &names, bundle->count, sizeof *names));
     for (int64_t i = 0; i < bundle->count; i++)
         names[i] = bundle->items[i].name;
-    qsort(names, (size_t)bundle->count, sizeof *names, by_name);
-    for (int64_t i = 1; i < bundle->count && status == LL_OK; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            status = lli_fail(ctx, LL_ERR_FORMAT, "%s: two arrays have the name \"%s\"", path, names[i]);
+    twice = lli_text_twice(names, bundle->count);
     lli_memory_free(names);
-    return status;
+    return twice ? lli_fail(ctx, LL_ERR_FORMAT, "%s: two arrays have the name \"%s\"", path, twice) : LL_OK;
 }
 
 /* ": a, b, c" with at most eight names. */
@@ -178,14 +164,27 @@ static void list_names(lli_text *out, const ll_bundle *bundle) {
         lli_text_add(out, ", ...");
 }
 
-/* The index of the array meant by NAME, or by the candidates when there is none. A .csv by itself means its whole table. */
-static ll_status pick(int64_t *out, ll_context *ctx, const ll_bundle *bundle, const char *path, const char *name,
-                      const char *const *names) {
+/* The only one of the names that is there; -1 if none is, or several, such as x_train and x_test. */
+static int64_t only_one(const ll_bundle *bundle, const char *const *names) {
+    int64_t found = -1;
+    for (; *names; names++) {
+        int64_t i = ll_bundle_find(bundle, *names);
+        if (i >= 0 && found >= 0)
+            return -1;
+        found = i >= 0 ? i : found;
+    }
+    return found;
+}
+
+ll_status lli_format_pick(int64_t *out, ll_context *ctx, const ll_bundle *bundle, const char *name, const char *const *names) {
+    const char *path = ll_bundle_path(bundle);
     *out = name ? ll_bundle_find(bundle, name) : -1;
     if (!name && (bundle->count == 1 || strcmp(bundle->format, "csv") == 0))
         *out = 0;
-    for (; !name && *out < 0 && names && *names; names++)
+    for (; !name && *out < 0 && names && *names && **names; names++)
         *out = ll_bundle_find(bundle, *names);
+    if (!name && *out < 0 && names && *names)
+        *out = only_one(bundle, names + 1);
     if (*out >= 0 && *out < bundle->count)
         return LL_OK;
     lli_text list;
@@ -203,56 +202,99 @@ static ll_status pick(int64_t *out, ll_context *ctx, const ll_bundle *bundle, co
     return status;
 }
 
-/* Leaves only array `only`. */
-static void keep_one(ll_bundle *bundle, int64_t only) {
-    for (int64_t i = 0; i < bundle->count; i++) {
-        if (i == only)
+/* Which arrays of a file are wanted: all, or the one that name and names mean, and with it the one that the table of partners gives it. */
+typedef struct wanted {
+    bool one;
+    const char *name, *const *names, *without; /* `without`: of a whole table all but this column */
+    const lli_format_partner *partners;        /* ended by {NULL}; NULL: none */
+} wanted;
+
+/* The array beside `one`: the same beginning, the partner's ending. -1 if there is none. */
+static ll_status find_partner(int64_t *out, ll_context *ctx, const ll_bundle *bundle, int64_t one, const lli_format_partner *partners) {
+    const char *name = bundle->items[one].name;
+    size_t length = strlen(name);
+    ll_status status = LL_OK;
+    *out = -1;
+    for (; partners && partners->ending && *out < 0 && status == LL_OK; partners++) {
+        size_t ending = strlen(partners->ending);
+        if (length < ending || strcmp(name + length - ending, partners->ending) != 0)
             continue;
-        lli_memory_free(bundle->items[i].name);
-        lli_memory_free(bundle->items[i].owned);
+        lli_text text;
+        lli_text_init(&text, ctx);
+        lli_text_add(&text, "%.*s%s", (int)(length - ending), name, partners->partner);
+        status = text.status;
+        if (status == LL_OK)
+            *out = ll_bundle_find(bundle, text.data);
+        lli_text_release(&text);
     }
-    bundle->items[0] = bundle->items[only];
-    bundle->count = 1;
+    return status;
 }
 
-/* All arrays of the file, or with `one` the one that name and names mean; of a table all but the column `without`, if that is not NULL. */
-static ll_status read_bundle(ll_bundle **out, ll_context *ctx, const char *path, bool one, const char *name, const char *const *names,
-                             const char *without) {
-    lli_file file = {0};
+/* Leaves only these arrays, in this order; none is -1 but the last. */
+static void keep_only(ll_bundle *bundle, const int64_t kept[2]) {
+    const lli_bundle_item items[2] = {bundle->items[kept[0]], bundle->items[LLI_MAX(0, kept[1])]};
+    for (int64_t i = 0; i < bundle->count; i++)
+        if (i != kept[0] && i != kept[1])
+            lli_memory_free(bundle->items[i].owned);
+    bundle->items[0] = items[0];
+    bundle->count = 1;
+    if (kept[1] >= 0)
+        bundle->items[bundle->count++] = items[1];
+}
+
+/* Takes the file over. */
+static ll_status read_bundle(ll_bundle **out, ll_context *ctx, lli_file *file, const char *path, const wanted *w) {
     lli_budget budget = NULL;
     ll_bundle *bundle = NULL;
     const format *f = NULL;
-    int64_t only = 0;
+    int64_t kept[2] = {0, -1};
     ll_status status;
     *out = NULL;
-    LLI_DO(lli_file_read(&file, ctx, path));
-    LLI_DO(lli_budget_begin(&budget, ctx, path, file.size));
-    LLI_DO(detect(&f, ctx, &file, path));
+    LLI_DO(lli_memory_budget_begin(&budget, ctx, path, file->size));
+    LLI_DO(detect(&f, ctx, file, path));
     LLI_DO(lli_bundle_new(&bundle, ctx, f->name));
-    if (without && f->parse == lli_csv_parse)
-        LLI_DO(lli_csv_without(ctx, bundle, file.bytes, file.size, path, without));
+    LLI_DO(lli_arena_text(ctx, &bundle->texts, &bundle->path, path));
+    if (w->without && f->parse == lli_csv_parse)
+        LLI_DO(lli_csv_without(ctx, bundle, file->bytes, file->size, path, w->without));
     else
-        LLI_DO((one && f->list ? f->list : f->parse)(ctx, bundle, file.bytes, file.size, path));
+        LLI_DO((w->one && f->list ? f->list : f->parse)(ctx, bundle, file->bytes, file->size, path));
     LLI_DO(check_names(ctx, bundle, path));
-    if (one) {
-        LLI_DO(pick(&only, ctx, bundle, path, name, names));
-        if (f->load)
-            LLI_DO(f->load(ctx, bundle, file.bytes, file.size, path, only));
-        keep_one(bundle, only);
+    if (w->one) {
+        LLI_DO(lli_format_pick(&kept[0], ctx, bundle, w->name, w->names));
+        LLI_DO(find_partner(&kept[1], ctx, bundle, kept[0], w->partners));
+        for (int i = 0; f->load && i < 2; i++)
+            if (kept[i] >= 0)
+                LLI_DO(f->load(ctx, bundle, file->bytes, file->size, path, kept[i]));
+        keep_only(bundle, kept);
     }
-    lli_file_give(&file, bundle);
+    lli_file_give(file, bundle);
     *out = bundle;
     bundle = NULL;
 done:
     ll_bundle_free(bundle);
-    lli_budget_end(&budget, ctx);
-    lli_file_release(&file);
+    lli_memory_budget_end(&budget, ctx);
+    lli_file_release(file);
     return status;
 }
 
 ll_status ll_bundle_read(ll_bundle **out, ll_context *ctx, const char *path) {
     LLI_NEED(ctx, out, path);
-    return read_bundle(out, ctx, path, false, NULL, NULL, NULL);
+    lli_file file;
+    *out = NULL;
+    LLI_TRY(lli_file_read(&file, ctx, path));
+    return read_bundle(out, ctx, &file, path, &(wanted){.one = false});
+}
+
+ll_status ll_bundle_read_bytes(ll_bundle **out, ll_context *ctx, const void *bytes, size_t size, const char *name) {
+    LLI_NEED(ctx, out, bytes);
+    const char *called = name ? name : "the bytes";
+    void *copy;
+    *out = NULL;
+    if (size < 1 || size > INT64_MAX)
+        return lli_fail(ctx, size ? LL_ERR_USAGE : LL_ERR_FORMAT, "%s: %s", called, size ? "no memory has that many" : "there are none");
+    LLI_TRY(lli_memory_new(ctx, &copy, (int64_t)size, 1));
+    memcpy(copy, bytes, size);
+    return read_bundle(out, ctx, &(lli_file){copy, size, false}, called, &(wanted){.one = false});
 }
 
 /* Length of FILE in FILE or FILE:NAME. */
@@ -286,16 +328,35 @@ ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const
     return lli_format_read(out, array, ctx, where, names, NULL);
 }
 
-ll_status lli_format_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names,
-                          const char *without) {
+/* Splits FILE:NAME and reads what is wanted of the file. */
+static ll_status read_wanted(ll_bundle **out, ll_context *ctx, const char *where, wanted w) {
     char *file;
-    const char *name;
+    lli_file bytes;
     *out = NULL;
-    ll_status status = lli_format_split(&file, &name, ctx, where);
+    ll_status status = lli_format_split(&file, &w.name, ctx, where);
     if (status == LL_OK)
-        status = read_bundle(out, ctx, file, true, name, names, name ? NULL : without);
+        status = lli_file_read(&bytes, ctx, file);
+    if (w.name)
+        w.without = NULL;
     if (status == LL_OK)
-        *array = ll_bundle_array(*out, 0);
+        status = read_bundle(out, ctx, &bytes, file, &w);
     lli_memory_free(file);
     return status;
+}
+
+ll_status lli_format_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where, const char *const *names,
+                          const char *without) {
+    LLI_TRY(read_wanted(out, ctx, where, (wanted){.one = true, .names = names, .without = without}));
+    *array = ll_bundle_array(*out, 0);
+    return LL_OK;
+}
+
+ll_status lli_format_read_both(ll_bundle **out, ll_array *array, ll_array *partner, bool *found, ll_context *ctx, const char *where,
+                               const char *const *names, const lli_format_partner *partners) {
+    LLI_TRY(read_wanted(out, ctx, where, (wanted){.one = true, .names = names, .partners = partners}));
+    *array = ll_bundle_array(*out, 0);
+    *found = (*out)->count > 1;
+    if (*found)
+        *partner = ll_bundle_array(*out, 1);
+    return LL_OK;
 }

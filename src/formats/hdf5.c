@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader of HDF5, the format of Keras' .h5 files, through a program of its own: libexec/lastlayer-h5.c turns the bytes into .safetensors,
- * in a process that may do nothing else. So a file that crashes libhdf5, or keeps it busy for ever, is one more damaged file. */
+/* Reader of HDF5, the format of Keras' .h5 files, through a separate program: libexec/lastlayer-h5.c turns the bytes into .safetensors,
+ * in a process that may do nothing else. So a file that crashes libhdf5, or keeps it busy for ever, is just a damaged file. */
 #define _GNU_SOURCE /* secure_getenv */
 #include <inttypes.h>
 #include <limits.h>
@@ -30,8 +30,7 @@ static bool beside_program(char path[PATH_MAX], const char *rest) {
     return stat(path, &found) == 0 && (found.st_uid == 0 || found.st_uid == program.st_uid) && access(path, X_OK) == 0;
 }
 
-/* Named by LASTLAYER_H5; where it was to be installed; for an installation that was moved, and for one that was only built, beside the
- * program that runs. */
+/* Named by LASTLAYER_H5; where it is installed; or, if the installation was moved or only built, near the running program. */
 static const char *find_helper(char room[PATH_MAX]) {
     const char *named = secure_getenv("LASTLAYER_H5");
     if (named && named[0])
@@ -46,7 +45,7 @@ static const char *find_helper(char room[PATH_MAX]) {
 ll_status lli_hdf5_answer(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
     ll_status status = lli_safetensors_parse(ctx, bundle, bytes, size, name);
     if (status == LL_ERR_FORMAT)
-        return lli_fail(ctx, status, "%s: the HDF5 file is damaged: what " HELPER " made of it is no whole .safetensors", name);
+        return lli_fail(ctx, status, "%s: the HDF5 file is damaged: what " HELPER " made of it is not a complete .safetensors", name);
     LLI_TRY(status);
     if (bundle->count == 0)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the HDF5 file holds no array of numbers", name);
@@ -56,11 +55,11 @@ ll_status lli_hdf5_answer(ll_context *ctx, ll_bundle *bundle, const unsigned cha
 static ll_status judge(ll_context *ctx, const lli_helper_answer *answer, int64_t limit, const char *name) {
     enum { CODE_TOO_MUCH = 3 }; /* of lastlayer-h5.c */
     if (answer->end == LLI_HELPER_TOO_LONG)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the HDF5 file is not read, because " HELPER " made no headway; it may be damaged", name);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the HDF5 file is not read, because " HELPER " made no progress; it may be damaged", name);
     if (answer->end == LLI_HELPER_TOO_MUCH || answer->code == CODE_TOO_MUCH)
         return lli_fail(ctx, LL_ERR_MEMORY,
-                        "%s: the HDF5 file holds more than the %" PRId64 " MiB that reading it may take; if it is to be trusted, give "
-                        "--memory BYTES, twice what it holds",
+                        "%s: the HDF5 file holds more than the %" PRId64
+                        " MiB that reading it may take; if you trust it, give `memory BYTES`, twice what it holds",
                         name, limit >> 20);
     if (answer->said[0])
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: %s", name, answer->said);
@@ -82,7 +81,7 @@ ll_status lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char
                         " (it is built where libhdf5 and libseccomp are) or name it by LASTLAYER_H5",
                         name);
     /* Half of what is left: it holds an array while we hold them all. */
-    int64_t limit = LLI_MAX(1, LLI_MIN(lli_budget_bytes(ctx, size), lli_memory_left(ctx) / 2));
+    int64_t limit = LLI_MAX(1, LLI_MIN(lli_memory_budget_bytes(ctx, size), lli_memory_left(ctx) / 2));
     lli_helper_answer answer;
     snprintf(argument, sizeof argument, "%" PRId64, limit);
     /* It may be busy without a word for as long as it allows itself, on a machine that is busy too. */

@@ -39,8 +39,8 @@ static void shut(int *fd) {
     *fd = -1;
 }
 
-/* Sockets, because writing to one whose reader is gone can be told not to raise SIGPIPE. Numbers above 2, so that putting one in its
- * place in the child cannot cover another. */
+/* Sockets, because a write to one whose reader is gone can be made not to raise SIGPIPE. Numbers above 2, so that moving one into place
+ * in the child cannot overwrite another. */
 static bool open_streams(talk *t) {
     for (int i = 0; i < STREAMS; i++) {
         int pair[2];
@@ -58,7 +58,7 @@ static bool open_streams(talk *t) {
     return true;
 }
 
-/* In a process group of its own: Ctrl-C at the terminal is for us alone, and we stop it. Returns an errno. */
+/* In its own process group: Ctrl-C at the terminal reaches only us, and we stop the helper. Returns an errno. */
 static int start(talk *t, const lli_helper *helper) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -98,7 +98,7 @@ static bool gone(talk *t, int options) {
         t->answer->signal = WTERMSIG(status);
     if (found == t->pid && WIFEXITED(status))
         t->answer->code = WEXITSTATUS(status);
-    return found != 0; /* an error: somebody else has waited for it, or nobody may */
+    return found != 0; /* an error: someone else has already waited for it, or SIGCHLD is ignored */
 }
 
 static void stop(talk *t) {
@@ -119,7 +119,7 @@ static void send_some(talk *t) {
         shut(&t->ours[IN]); /* all is there, or it does not want the rest */
 }
 
-/* First the length, for which there is room then. Whoever writes on after that finds the end closed. */
+/* First the length, so that a buffer of that size is made. If the helper writes more, it finds the socket closed. */
 static ll_status take_answer(talk *t) {
     lli_helper_answer *a = t->answer;
     bool begun = t->length_size == sizeof t->length;
@@ -147,7 +147,7 @@ static ll_status take_answer(talk *t) {
     return LL_OK;
 }
 
-/* What goes beyond the room is read and forgotten. */
+/* What does not fit the buffer is read and dropped. */
 static void take_sentence(talk *t) {
     char text[LLI_HELPER_SAID_MAX];
     ssize_t got = recv(t->ours[ERR], text, sizeof text, MSG_DONTWAIT);
@@ -199,8 +199,7 @@ ll_status lli_helper_ask(lli_helper_answer *out, ll_context *ctx, const lli_help
     for (int i = 0; i < STREAMS; i++)
         shut(&t.theirs[i]);
     if (failure) {
-        status = lli_fail(ctx, LL_ERR_READ, "%s: %s, which would read it, cannot be started: %s", name, helper->program,
-                          strerror(failure));
+        status = lli_fail(ctx, LL_ERR_READ, "%s: %s, which would read it, cannot be started: %s", name, helper->program, strerror(failure));
     } else {
         t.moved = lli_clock_seconds();
         status = converse(&t, helper->patience);

@@ -15,8 +15,8 @@ typedef enum lli_helper_end {
 } lli_helper_end;
 
 typedef struct lli_helper_answer {
-    unsigned char *bytes; /* what it wrote; to free */
-    int64_t size;         /* less than it promised, if it ended early */
+    unsigned char *bytes;           /* what it wrote; to free */
+    int64_t size;                   /* less than it promised, if it ended early */
     char said[LLI_HELPER_SAID_MAX]; /* the first line of stderr, without control characters; may be empty */
     lli_helper_end end;
     int signal, code; /* that ended it, or its exit code; 0 also where that is not known (a host that ignores SIGCHLD is not told) */

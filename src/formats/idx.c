@@ -26,7 +26,7 @@ static ll_status read_header(lli_raw *out, size_t *offset, int64_t *bytes, ll_co
                              const char *name) {
     *out = (lli_raw){.big = true};
     if (size < MAGIC || p[0] != 0 || p[1] != 0 || !dtype_of(&out->dtype, p[2]))
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: does not start as an IDX file does, or is truncated", name);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: does not start like an IDX file, or is truncated", name);
     if (p[3] < 1 || p[3] > LL_ARRAY_RANK_MAX)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: %d dimensions; expected 1 to %d", name, p[3], LL_ARRAY_RANK_MAX);
     out->rank = p[3];
@@ -54,23 +54,23 @@ ll_status lli_idx_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char 
 
 ll_status lli_idx_gz_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
     enum { GZIP = 31 };
-    unsigned char start[HEADER_MAX], *whole;
+    unsigned char start[HEADER_MAX], *inflated;
     size_t got, offset;
     int64_t expected;
     lli_raw raw;
     LLI_TRY(lli_inflate_start(&got, ctx, start, sizeof start, bytes, size, GZIP, name));
     if (got < MAGIC || start[0] != 0 || start[1] != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: what was gzipped is not an IDX file; only .idx.gz is read, unpack anything else first",
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the gzipped content is not an IDX file; only .idx.gz is read; unpack anything else first",
                         name);
     LLI_TRY(read_header(&raw, &offset, &expected, ctx, start, got, name));
     if ((uint64_t)expected / LLI_INFLATE_RATIO > size)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the header promises %" PRId64 " bytes, which %zu compressed bytes cannot hold", name,
                         expected, size);
-    LLI_TRY(lli_memory_new(ctx, &whole, expected, 1));
-    ll_status status = lli_inflate(ctx, whole, (size_t)expected, bytes, size, GZIP, name);
+    LLI_TRY(lli_memory_new(ctx, &inflated, expected, 1));
+    ll_status status = lli_inflate(ctx, inflated, (size_t)expected, bytes, size, GZIP, name);
     if (status != LL_OK) {
-        lli_memory_free(whole);
+        lli_memory_free(inflated);
         return status;
     }
-    return lli_raw_add(ctx, bundle, "array", &raw, whole + offset, whole);
+    return lli_raw_add(ctx, bundle, "array", &raw, inflated + offset, inflated);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reader of .keras, the file of a whole model of Keras 3: a zip archive with the weights as .h5 and the model as JSON. The weights come as
- * from any .h5. What they do not tell, the order in which data pass the layers, is taken from the JSON: `layer_names`, the paths of all
- * layers, nested models included. */
+/* Reader of .keras, the file of a config model of Keras 3: a zip archive with the weights as .h5 and the model as JSON. The weights come
+ * as from any .h5. What they do not say is taken from the JSON: `layer_names`, the paths of all layers, nested models included, in the
+ * order of the data flow; and `model_config`, all of it, as in an .h5 of a config model. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,6 +15,8 @@
 #define CONFIG "config.json"
 #define METADATA "metadata.json"
 
+enum { LAYERS_MAX = 4000 };
+
 /* Keras' own: BatchNormalization -> batch_normalization, Conv2D -> conv2d, ReLU -> re_lu. */
 static void add_snake(lli_text *out, const char *class) {
     for (const char *c = class; *c; c++) {
@@ -26,14 +28,15 @@ static void add_snake(lli_text *out, const char *class) {
     }
 }
 
-/* The layers of a model, whose path is `path`. Keras calls them by their class and counts: dense, dense_1, dense_2. */
-static ll_status add_layers(lli_text *out, ll_context *ctx, const lli_tree *model, const char *path, const char *name) {
-    enum { LAYERS_MAX = 10000 };
+/* The layers of a model, whose path is `path`. Keras calls them by their class and counts: dense, dense_1, dense_2. `left`: how many there
+ * may be yet, those of models inside included. */
+static ll_status add_layers(lli_text *out, ll_context *ctx, const lli_tree *model, const char *path, int64_t *left, const char *name) {
     const lli_tree *layers = lli_tree_get(lli_tree_get(model, "config"), "layers");
     int64_t count = lli_tree_count(layers);
     ll_status status = LL_OK;
-    if (count > LAYERS_MAX)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the model has %" PRId64 " layers; at most %d are read", name, count, LAYERS_MAX);
+    if (count > *left)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: the model has more than %d layers, which is not read", name, LAYERS_MAX);
+    *left -= count;
     for (int64_t i = 0; i < count && status == LL_OK; i++) {
         const lli_tree *layer = lli_tree_at(layers, i);
         const char *class = lli_tree_text(lli_tree_get(layer, "class_name"));
@@ -52,39 +55,45 @@ static ll_status add_layers(lli_text *out, ll_context *ctx, const lli_tree *mode
         if (status == LL_OK)
             lli_text_add(out, "%s%s", out->length ? "," : "", place.data);
         if (status == LL_OK)
-            status = add_layers(out, ctx, layer, place.data, name);
+            status = add_layers(out, ctx, layer, place.data, left, name);
         lli_text_release(&place);
     }
     return status != LL_OK ? status : out->status;
 }
 
-static ll_status add_order(ll_context *ctx, ll_bundle *bundle, const lli_tree *model, const char *name) {
-    lli_text order;
-    char *list = NULL;
-    lli_text_init(&order, ctx);
-    ll_status status = add_layers(&order, ctx, model, "", name);
-    if (status == LL_OK)
-        status = lli_text_take(&order, &list);
-    if (status == LL_OK)
-        status = lli_bundle_add_meta(ctx, bundle, "layer_names", list);
-    lli_memory_free(list);
-    lli_text_release(&order);
+static ll_status add_text(ll_context *ctx, ll_bundle *bundle, const char *key, lli_text *text) {
+    char *value;
+    LLI_TRY(lli_text_take(text, &value));
+    ll_status status = lli_bundle_add_meta(ctx, bundle, key, value);
+    lli_memory_free(value);
     return status;
 }
 
-static ll_status add_version(ll_context *ctx, ll_bundle *bundle, const lli_tree *metadata, const char *name) {
-    const char *version = lli_tree_text(lli_tree_get(metadata, "keras_version"));
-    (void)name;
-    return version ? lli_bundle_add_meta(ctx, bundle, "keras_version", version) : LL_OK;
+static ll_status add_model(ll_context *ctx, ll_bundle *bundle, const char *json, size_t size, const char *name) {
+    lli_text order, config;
+    lli_tree *model;
+    int64_t left = LAYERS_MAX;
+    ll_status status;
+    lli_text_init(&order, ctx);
+    lli_text_init(&config, ctx);
+    LLI_DO(lli_tree_parse(&model, ctx, json, size, name));
+    LLI_DO(add_layers(&order, ctx, model, "", &left, name));
+    LLI_DO(add_text(ctx, bundle, "layer_names", &order));
+    lli_text_append(&config, json, (int64_t)size);
+    LLI_DO(add_text(ctx, bundle, "model_config", &config));
+done:
+    lli_tree_free(model);
+    lli_text_release(&order);
+    lli_text_release(&config);
+    return status;
 }
 
-/* An entry of JSON, handed to `use`. */
-static ll_status with_json(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name,
-                           ll_status (*use)(ll_context *ctx, ll_bundle *bundle, const lli_tree *tree, const char *name)) {
-    lli_tree *tree;
-    LLI_TRY(lli_tree_parse(&tree, ctx, (const char *)bytes, size, name));
-    ll_status status = use(ctx, bundle, tree, name);
-    lli_tree_free(tree);
+static ll_status add_version(ll_context *ctx, ll_bundle *bundle, const char *json, size_t size, const char *name) {
+    lli_tree *metadata;
+    LLI_TRY(lli_tree_parse(&metadata, ctx, json, size, name));
+    const char *version = lli_tree_text(lli_tree_get(metadata, "keras_version"));
+    ll_status status = version ? lli_bundle_add_meta(ctx, bundle, "keras_version", version) : LL_OK;
+    lli_tree_free(metadata);
     return status;
 }
 
@@ -93,9 +102,10 @@ static ll_status read_entry(ll_context *ctx, ll_bundle *bundle, const lli_zip *z
     const unsigned char *bytes;
     unsigned char *owned;
     LLI_TRY(lli_zip_load(&bytes, &owned, ctx, zip, entry, what));
-    ll_status status = strcmp(what, WEIGHTS) == 0 ? lli_hdf5_parse(ctx, bundle, bytes, (size_t)entry->size, name)
-                                                  : with_json(ctx, bundle, bytes, (size_t)entry->size, name,
-                                                              strcmp(what, CONFIG) == 0 ? add_order : add_version);
+    size_t size = (size_t)entry->size;
+    ll_status status = strcmp(what, WEIGHTS) == 0  ? lli_hdf5_parse(ctx, bundle, bytes, size, name)
+                       : strcmp(what, CONFIG) == 0 ? add_model(ctx, bundle, (const char *)bytes, size, name)
+                                                   : add_version(ctx, bundle, (const char *)bytes, size, name);
     lli_memory_free(owned);
     return status;
 }
@@ -119,6 +129,6 @@ ll_status lli_keras_parse(ll_context *ctx, ll_bundle *bundle, const unsigned cha
     }
     for (size_t i = 0; i < LLI_COUNT(entries); i++)
         if (!found[i])
-            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the archive holds no %s, so it is no model of Keras", name, entries[i]);
+            return lli_fail(ctx, LL_ERR_FORMAT, "%s: the archive holds no %s, so it is not a Keras model", name, entries[i]);
     return LL_OK;
 }

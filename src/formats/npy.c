@@ -134,7 +134,7 @@ static bool dtype_of(lli_raw *out, const char *descr) {
 ll_status lli_npy_header(lli_raw *out, size_t *offset, ll_context *ctx, const unsigned char *bytes, size_t size, const char *name) {
     *out = (lli_raw){0};
     if (size < 10 || memcmp(bytes, "\x93NUMPY", MAGIC) != 0)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: does not start as an .npy file does, or is truncated", name);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: does not start like an .npy file, or is truncated", name);
     int version = bytes[MAGIC], width = version == 1 ? 2 : 4;
     if (version < 1 || version > 3)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: .npy version %d is not known; expected 1, 2 or 3", name, version);
@@ -144,14 +144,20 @@ ll_status lli_npy_header(lli_raw *out, size_t *offset, ll_context *ctx, const un
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the file ends inside its .npy header; it is truncated", name);
     found f = {0};
     cursor c = {(const char *)bytes + start, (const char *)bytes + start + length};
-    bool whole = take_dictionary(out, &f, &c);
+    bool complete = take_dictionary(out, &f, &c);
     if (f.has_descr && !f.descr_is_text)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: a structured array is not read; save its fields as arrays of their own", name);
-    if (!whole)
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: a structured array is not read; save each field as its own array", name);
+    if (!complete)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the .npy header is damaged; expected a dictionary with descr, fortran_order and shape",
                         name);
     if (strchr(f.descr, 'O'))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: holds Python objects; convert them to a number type before saving", name);
+    if (strchr(f.descr, 'U') || strchr(f.descr, 'S'))
+        return lli_fail(ctx, LL_ERR_FORMAT,
+                        "%s: holds texts, which are not read; expected numbers: names, y = numpy.unique(labels, return_inverse=True); "
+                        "numpy.save(\"labels.npy\", "
+                        "y); the names, one per line, are a file for `class-names`",
+                        name);
     if (!dtype_of(out, f.descr))
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: the type \"%s\" is not read; expected f2 f4 f8, an integer or bool", name, f.descr);
     if (out->rank > LL_ARRAY_RANK_MAX)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "formats/bytes.h"
-#include "formats/sink.h"
+#include "formats/file_sink.h"
 
 /* NULL for bf16, which numpy does not have. */
 static const char *const codes[] = {
@@ -15,7 +15,7 @@ static const char *const codes[] = {
 };
 
 /* Eight dimensions of 19 digits are 168 characters; the rest is short: the text always fits. */
-size_t lli_npy_header_text(unsigned char out[LLI_NPY_HEADER_MAX], const ll_array *spec) {
+size_t lli_npy_sink_header_text(unsigned char out[LLI_NPY_HEADER_MAX], const ll_array *spec) {
     enum { PREFIX = 10, ALIGN = 64 };
     char *text = (char *)out + PREFIX;
     size_t room = LLI_NPY_HEADER_MAX - PREFIX;
@@ -32,7 +32,7 @@ size_t lli_npy_header_text(unsigned char out[LLI_NPY_HEADER_MAX], const ll_array
     return total;
 }
 
-ll_status lli_npy_writable(ll_context *ctx, const char *path, const lli_sink_array *a) {
+ll_status lli_npy_sink_writable(ll_context *ctx, const char *path, const lli_sink_array *a) {
     if (codes[a->spec.dtype])
         return LL_OK;
     return lli_fail(ctx, LL_ERR_USAGE, "%s: numpy has no type bf16 for \"%s\"; convert it to f32, or write .safetensors", path, a->name);
@@ -41,11 +41,11 @@ ll_status lli_npy_writable(ll_context *ctx, const char *path, const lli_sink_arr
 ll_status lli_sink_npy(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta, int64_t meta_count) {
     unsigned char header[LLI_NPY_HEADER_MAX];
     (void)meta, (void)meta_count;
-    if (sink->count != 1)
+    if (sink->base.count != 1)
         return lli_fail(ctx, LL_ERR_USAGE, "%s: .npy holds one array but there are %" PRId64 "; choose one with FILE:NAME, or write .npz",
-                        sink->path, sink->count);
-    LLI_TRY(lli_npy_writable(ctx, sink->path, &sink->arrays[0]));
+                        sink->base.name, sink->base.count);
+    LLI_TRY(lli_npy_sink_writable(ctx, sink->base.name, &sink->base.arrays[0]));
     sink->base.any_order = true;
-    sink->arrays[0].offset = (int64_t)lli_npy_header_text(header, &sink->arrays[0].spec);
-    return lli_outfile_write_at(ctx, sink->file, 0, header, (size_t)sink->arrays[0].offset);
+    sink->base.arrays[0].place->offset = (int64_t)lli_npy_sink_header_text(header, &sink->base.arrays[0].spec);
+    return lli_outfile_write_at(ctx, sink->file, 0, header, (size_t)sink->base.arrays[0].place->offset);
 }

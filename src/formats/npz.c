@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "formats/meta.h"
 #include "formats/readers.h"
+#include "formats/refused.h"
 #include "formats/zip.h"
 
 /* Adds the name of the array, without data so far. */
@@ -29,7 +30,7 @@ ll_status lli_npz_list(ll_context *ctx, ll_bundle *bundle, const unsigned char *
     while (a.left > 0) {
         LLI_TRY(lli_zip_next(&e, &a, ctx));
         if (lli_zip_ends(&e, "/data.pkl"))
-            return lli_pickle_refuse(ctx, name);
+            return lli_refused_torch(ctx, name);
         if (lli_zip_ends(&e, ".npy"))
             LLI_TRY(list_entry(ctx, bundle, &a, &e));
     }
@@ -47,10 +48,14 @@ static ll_status load_entry(ll_context *ctx, lli_bundle_item *item, const lli_zi
     snprintf(where, sizeof where, "%s:%s", a->file, item->name);
     LLI_TRY(lli_zip_load(&data, &inflated, ctx, a, e, item->name));
     ll_status status = lli_npy_check(&raw, &offset, ctx, data, (size_t)e->size, where);
-    if (status == LL_OK)
-        return lli_raw_view(&item->array, &item->owned, ctx, &raw, data + offset, inflated);
-    lli_memory_free(inflated);
-    return status;
+    if (status != LL_OK) {
+        lli_memory_free(inflated);
+        return status;
+    }
+    ll_array array;
+    LLI_TRY(lli_raw_view(&array, &item->owned, ctx, &raw, data + offset, inflated));
+    lli_bundle_item_set(item, &array);
+    return LL_OK;
 }
 
 ll_status lli_npz_load(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name, int64_t only) {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "formats/bytes.h"
 #include "formats/meta.h"
-#include "formats/sink.h"
+#include "formats/file_sink.h"
 
 enum { LOCAL = 30, CENTRAL = 46, END64 = 56, ALIGN = 64 };
 enum { ENTRY_NAME_MAX = 60000, COMMENT_MAX = 65535 };
@@ -28,7 +28,7 @@ static int64_t entry_bytes(const lli_sink_array *a, size_t header) {
 
 static size_t npy_header_size(const lli_sink_array *a) {
     unsigned char header[LLI_NPY_HEADER_MAX];
-    return lli_npy_header_text(header, &a->spec);
+    return lli_npy_sink_header_text(header, &a->spec);
 }
 
 static unsigned name_flags(const char *name) {
@@ -45,7 +45,7 @@ static unsigned char *put_common(unsigned char *p, const lli_sink_array *a) {
     p = lli_bytes_put(p, 0, 2); /* stored */
     p = lli_bytes_put(p, 0, 2); /* time */
     p = lli_bytes_put(p, DATE, 2);
-    p = lli_bytes_put(p, a->crc, 4);
+    p = lli_bytes_put(p, a->place->crc, 4);
     p = lli_bytes_put(p, UINT32_MAX, 4); /* sizes: see the zip64 field */
     p = lli_bytes_put(p, UINT32_MAX, 4);
     return lli_bytes_put(p, strlen(a->name) + 4, 2);
@@ -60,7 +60,7 @@ static unsigned char *put_name(unsigned char *p, const char *name) {
 
 static ll_status write_local(lli_sink_file *sink, ll_context *ctx, const lli_sink_array *a) {
     size_t npy = npy_header_size(a), length = strlen(a->name) + 4;
-    int64_t total = a->offset - (int64_t)npy - a->header, padding = total - LOCAL - (int64_t)length - ZIP64_LOCAL;
+    int64_t total = a->place->offset - (int64_t)npy - a->place->header, padding = total - LOCAL - (int64_t)length - ZIP64_LOCAL;
     unsigned char *p = sink->scratch;
     memcpy(p, "PK\3\4", 4);
     p = put_common(p + 4, a);
@@ -73,7 +73,7 @@ static ll_status write_local(lli_sink_file *sink, ll_context *ctx, const lli_sin
     p = lli_bytes_put(p, PADDING_ID, 2);
     p = lli_bytes_put(p, (uint64_t)(padding - 4), 2);
     memset(p, 0, (size_t)(padding - 4));
-    return lli_outfile_write_at(ctx, sink->file, a->header, sink->scratch, (size_t)total);
+    return lli_outfile_write_at(ctx, sink->file, a->place->header, sink->scratch, (size_t)total);
 }
 
 static ll_status write_central(lli_sink_file *sink, ll_context *ctx, const lli_sink_array *a, int64_t *offset) {
@@ -91,7 +91,7 @@ static ll_status write_central(lli_sink_file *sink, ll_context *ctx, const lli_s
     p = lli_bytes_put(p, ZIP64_CENTRAL - 4, 2);
     p = lli_bytes_put(p, bytes, 8);
     p = lli_bytes_put(p, bytes, 8);
-    p = lli_bytes_put(p, (uint64_t)a->header, 8);
+    p = lli_bytes_put(p, (uint64_t)a->place->header, 8);
     size_t size = (size_t)(p - sink->scratch);
     LLI_TRY(lli_outfile_write_at(ctx, sink->file, *offset, sink->scratch, size));
     *offset += (int64_t)size;
@@ -102,7 +102,7 @@ static ll_status write_central(lli_sink_file *sink, ll_context *ctx, const lli_s
 static ll_status write_end(lli_sink_file *sink, ll_context *ctx, int64_t begin, int64_t end) {
     unsigned char *p = sink->scratch;
     size_t comment = sink->comment ? strlen(sink->comment) : 0;
-    uint64_t count = (uint64_t)sink->count, size = (uint64_t)(end - begin);
+    uint64_t count = (uint64_t)sink->base.count, size = (uint64_t)(end - begin);
     memcpy(p, "PK\6\6", 4);
     p = lli_bytes_put(p + 4, END64 - 12, 8);
     p = lli_bytes_put(p, VERSION, 2);
@@ -129,30 +129,30 @@ static ll_status write_end(lli_sink_file *sink, ll_context *ctx, int64_t begin, 
 }
 
 static ll_status finish(lli_sink_file *sink, ll_context *ctx) {
-    const lli_sink_array *last = &sink->arrays[sink->count - 1];
-    int64_t begin = last->offset + last->rows * last->row_bytes, end = begin;
-    for (int64_t i = 0; i < sink->count; i++)
-        LLI_TRY(write_local(sink, ctx, &sink->arrays[i]));
-    for (int64_t i = 0; i < sink->count; i++)
-        LLI_TRY(write_central(sink, ctx, &sink->arrays[i], &end));
+    const lli_sink_array *last = &sink->base.arrays[sink->base.count - 1];
+    int64_t begin = last->place->offset + last->rows * last->row_bytes, end = begin;
+    for (int64_t i = 0; i < sink->base.count; i++)
+        LLI_TRY(write_local(sink, ctx, &sink->base.arrays[i]));
+    for (int64_t i = 0; i < sink->base.count; i++)
+        LLI_TRY(write_central(sink, ctx, &sink->base.arrays[i], &end));
     return write_end(sink, ctx, begin, end);
 }
 
 ll_status lli_sink_npz(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta, int64_t meta_count) {
     int64_t at = 0;
-    for (int64_t i = 0; i < sink->count; i++) {
-        lli_sink_array *a = &sink->arrays[i];
+    for (int64_t i = 0; i < sink->base.count; i++) {
+        lli_sink_array *a = &sink->base.arrays[i];
         unsigned char header[LLI_NPY_HEADER_MAX];
-        LLI_TRY(lli_npy_writable(ctx, sink->path, a));
+        LLI_TRY(lli_npy_sink_writable(ctx, sink->base.name, a));
         if (strlen(a->name) > ENTRY_NAME_MAX)
-            return lli_fail(ctx, LL_ERR_USAGE, "%s: the name of array %" PRId64 " is too long", sink->path, i);
-        size_t size = lli_npy_header_text(header, &a->spec);
+            return lli_fail(ctx, LL_ERR_USAGE, "%s: the name of array %" PRId64 " is too long", sink->base.name, i);
+        size_t size = lli_npy_sink_header_text(header, &a->spec);
         int64_t start = at + LOCAL + (int64_t)strlen(a->name) + 4 + ZIP64_LOCAL + 4;
-        a->header = at;
-        a->offset = (start + ALIGN - 1) / ALIGN * ALIGN + (int64_t)size;
-        a->crc = (uint32_t)crc32_z(0, header, size);
-        LLI_TRY(lli_outfile_write_at(ctx, sink->file, a->offset - (int64_t)size, header, size));
-        at = a->offset + a->rows * a->row_bytes;
+        a->place->header = at;
+        a->place->offset = (start + ALIGN - 1) / ALIGN * ALIGN + (int64_t)size;
+        a->place->crc = (uint32_t)crc32_z(0, header, size);
+        LLI_TRY(lli_outfile_write_at(ctx, sink->file, a->place->offset - (int64_t)size, header, size));
+        at = a->place->offset + a->rows * a->row_bytes;
     }
     sink->checksums = true;
     sink->finish = finish;
@@ -166,6 +166,6 @@ ll_status lli_sink_npz(lli_sink_file *sink, ll_context *ctx, const ll_meta *meta
     lli_text_release(&text);
     if (status == LL_OK && !fits)
         status = lli_fail(ctx, LL_ERR_USAGE, "%s: the metadata are longer than the %d bytes an .npz can hold; write .safetensors",
-                          sink->path, COMMENT_MAX);
+                          sink->base.name, COMMENT_MAX);
     return status;
 }

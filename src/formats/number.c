@@ -70,7 +70,7 @@ bool lli_number_parse(lli_number *out, const char *text, size_t size) {
     *out = (lli_number){0};
     if (size == 0 || size > DIGITS_MAX)
         return false;
-    bool negative = *p == '-', exact = true, some = false, whole = true;
+    bool negative = *p == '-', exact = true, some = false, integer = true;
     p += *p == '-' || *p == '+';
     if (parse_word(&out->real, p, end)) {
         out->real = negative ? -out->real : out->real;
@@ -81,7 +81,7 @@ bool lli_number_parse(lli_number *out, const char *text, size_t size) {
     for (bool after = false; p < end && (is_digit(*p) || (*p == '.' && !after)); p++) {
         if (*p == '.') {
             after = true;
-            whole = false;
+            integer = false;
             continue;
         }
         some = true;
@@ -90,7 +90,7 @@ bool lli_number_parse(lli_number *out, const char *text, size_t size) {
         power -= after;
     }
     if (some && p < end && (*p == 'e' || *p == 'E')) {
-        whole = false;
+        integer = false;
         p++;
         bool down = p < end && *p == '-';
         p += p < end && (*p == '-' || *p == '+');
@@ -107,7 +107,7 @@ bool lli_number_parse(lli_number *out, const char *text, size_t size) {
     else
         out->real = parse_slow(text, size);
     out->beyond = isinf(out->real);
-    out->is_integer = whole && exact && digits <= (uint64_t)INT64_MAX;
+    out->is_integer = integer && exact && digits <= (uint64_t)INT64_MAX;
     if (out->is_integer)
         out->integer = negative ? -(int64_t)digits : (int64_t)digits;
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing a file so that its target is either the old one or the whole new one, whatever happens in between. Knows nothing of what the
+/* Writes a file so that its target is either the old one or the complete new one, whatever happens in between. Does not know what the
  * bytes mean. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
@@ -31,7 +31,7 @@ static ll_status fail_write(ll_context *ctx, const char *target, const char *wha
     return lli_fail(ctx, LL_ERR_WRITE, "%s: %s: %s", target, what, strerror(errno));
 }
 
-/* `name` beside `path`, or `name` itself when it is absolute. */
+/* `name` in the folder of `path`, or `name` itself if it is absolute. */
 static ll_status beside(char **out, ll_context *ctx, const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
     size_t folder = name[0] != '/' && slash ? (size_t)(slash - path) + 1 : 0, length = strlen(name);
@@ -63,7 +63,7 @@ static bool same_inode(int fd, const char *path) {
     return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* A pipe that nobody reads yet is waited for, as long as nobody cancels. */
+/* Waits for a pipe to get a reader, unless the call is cancelled. */
 static ll_status open_device(lli_outfile *file, ll_context *ctx, bool pipe) {
     for (;;) {
         file->device = open(file->target, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -146,8 +146,8 @@ static ll_status open_new(lli_outfile *file, ll_context *ctx) {
     return LL_OK;
 }
 
-/* A file in the folder of the target that has no name before it is whole, so that whatever ends the process leaves nothing. Where the
- * system knows no such files, one with a name of its own. */
+/* A file in the folder of the target that has no name until it is complete, so that a killed process leaves nothing. If the system has
+ * no such files, one with a temporary name. */
 static ll_status open_unnamed(lli_outfile *file, ll_context *ctx) {
     char *folder;
     LLI_TRY(beside(&folder, ctx, file->target, "."));
@@ -177,8 +177,8 @@ static ll_status link_work(ll_context *ctx, lli_outfile *file) {
     return fail_write(ctx, file->target, "cannot be put in its place");
 }
 
-/* Opens and locks TARGET + suffix. Whoever held the lock before may have renamed or removed the file that was just opened: then the
- * name stands for another file, or none, and the game starts again. */
+/* Opens and locks TARGET + suffix. The previous holder of the lock may have renamed or removed the file that was just opened: then the
+ * name means another file, or none, and we start again. */
 static ll_status open_beside(lli_outfile *file, ll_context *ctx, const char *suffix) {
     size_t target = strlen(file->target), tail = strlen(suffix);
     LLI_TRY(lli_memory_new(ctx, &file->work, (int64_t)(target + tail + 1), 1));
@@ -216,7 +216,7 @@ static ll_status settle(lli_outfile *file, bool *found, ll_context *ctx, lli_out
     if (fstat(file->fd, &st) != 0)
         return fail_write(ctx, file->target, "its work file cannot be read");
     if (mode == LLI_OUTFILE_NEW && st.st_size > 0)
-        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; go on with --resume, or remove it to start afresh",
+        return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; continue it with `resume`, or delete it to start over",
                         file->target, file->work);
     if (mode == LLI_OUTFILE_RESUME)
         *found = st.st_size > 0;
@@ -249,7 +249,7 @@ ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, cons
     if (status != LL_OK)
         goto done;
     LLI_DO(follow(&file->target, ctx, target));
-    /* A link that does not lead back to what it stands for: /dev/stdout of a pipe, or of a file that was removed. */
+    /* A link whose target has no name: /dev/stdout of a pipe, or of a file that was removed. */
     bool strange = exists && (stat(file->target, &end) != 0 || end.st_dev != st.st_dev || end.st_ino != st.st_ino);
     if (exists && (strange || !S_ISREG(st.st_mode))) {
         lli_memory_free(file->target);
@@ -369,7 +369,7 @@ static ll_status replace_target(ll_context *ctx, lli_outfile *file) {
         status = fail_write(ctx, file->target, "cannot be replaced");
     if (status == LL_OK)
         forget_work(file); /* nothing is left to remove */
-    if (fd >= 0) { /* a folder that may be written but not read cannot be flushed; the file itself was */
+    if (fd >= 0) {         /* a folder that may be written but not read cannot be flushed; the file itself was */
         flush(fd);
         close(fd);
     }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Reader of .png by libpng: one array of the samples as they are stored, [H,W] for grey, [H,W,C] with colour or alpha; u8, or u16 for 16
  * bits. A palette becomes RGB. No gamma, no colour profile. The only file that knows libpng. */
+#include "formats/readers.h"
+
+#ifdef LLI_WITH_PNG
 #include <inttypes.h>
 #include <png.h>
 #include <setjmp.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/readers.h"
 
 /* What the callbacks of libpng share. */
 typedef struct state {
@@ -115,3 +117,10 @@ ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char 
     }
     return lli_bundle_add(ctx, bundle, "array", array, s.pixels);
 }
+
+#else
+ll_status lli_png_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
+    (void)bundle, (void)bytes, (void)size;
+    return lli_fail(ctx, LL_ERR_FORMAT, "%s: PNG is not read, because this lastlayer was built without libpng", name);
+}
+#endif

@@ -45,10 +45,7 @@ ll_status lli_inflate(ll_context *ctx, void *out, size_t out_size, const unsigne
 /* Inflates the first bytes, up to out_size of them. */
 ll_status lli_inflate_start(size_t *got, ll_context *ctx, void *out, size_t out_size, const unsigned char *in, size_t in_size, int bits,
                             const char *name) LL_CHECK_RESULT;
-/* Deflate cannot shrink by more than this factor, so a promise beyond it is a lie. */
+/* Deflate cannot shrink by more than this factor, so a header that promises more is wrong. */
 enum { LLI_INFLATE_RATIO = 1032 };
-
-/* A PyTorch file: refused, with the two lines that convert it. */
-ll_status lli_pickle_refuse(ll_context *ctx, const char *name);
 
 #endif

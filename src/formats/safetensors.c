@@ -113,7 +113,7 @@ static ll_status parse_header(lli_tree **out, ll_context *ctx, const unsigned ch
 
 ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
     if (size < 8)
-        return lli_fail(ctx, LL_ERR_FORMAT, "%s: %zu bytes are no .safetensors file; it is truncated", name, size);
+        return lli_fail(ctx, LL_ERR_FORMAT, "%s: %zu bytes are too few for a .safetensors file; it is truncated", name, size);
     uint64_t length = lli_bytes_little(bytes, 8);
     if (length > HEADER_MAX)
         return lli_fail(ctx, LL_ERR_FORMAT, "%s: a .safetensors header of %" PRIu64 " bytes is impossible", name, length);
@@ -136,6 +136,7 @@ ll_status lli_safetensors_parse(ll_context *ctx, ll_bundle *bundle, const unsign
             LLI_DO(read_tensor(&tensors[count++], ctx, value, data_size, name));
     }
     LLI_DO(check_places(ctx, tensors, count, data_size, name));
+    LLI_DO(lli_bundle_reserve(ctx, bundle, count));
     for (int64_t i = 0; i < count; i++)
         LLI_DO(lli_raw_add(ctx, bundle, tensors[i].key, &tensors[i].raw, data + tensors[i].begin, NULL));
 done:

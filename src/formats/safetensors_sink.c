@@ -8,7 +8,7 @@
 #include "formats/bytes.h"
 #include "formats/meta.h"
 #include "formats/safetensors.h"
-#include "formats/sink.h"
+#include "formats/file_sink.h"
 
 static void add_tensor(lli_text *out, const ll_named_array *a, int64_t begin, int64_t end) {
     lli_text_json_string(out, a->name);
@@ -59,13 +59,13 @@ ll_status lli_sink_safetensors(lli_sink_file *sink, ll_context *ctx, const ll_me
     lli_text header;
     ll_status status;
     lli_text_init(&header, ctx);
-    LLI_DO(lli_memory_new(ctx, &specs, sink->count, sizeof *specs));
-    LLI_DO(lli_memory_new(ctx, &offsets, sink->count, sizeof *offsets));
-    for (int64_t i = 0; i < sink->count; i++)
-        specs[i] = (ll_named_array){sink->arrays[i].name, sink->arrays[i].spec};
-    LLI_DO(lli_safetensors_header(&header, offsets, &end, ctx, specs, sink->count, meta, meta_count));
-    for (int64_t i = 0; i < sink->count; i++)
-        sink->arrays[i].offset = offsets[i];
+    LLI_DO(lli_memory_new(ctx, &specs, sink->base.count, sizeof *specs));
+    LLI_DO(lli_memory_new(ctx, &offsets, sink->base.count, sizeof *offsets));
+    for (int64_t i = 0; i < sink->base.count; i++)
+        specs[i] = (ll_named_array){sink->base.arrays[i].name, sink->base.arrays[i].spec};
+    LLI_DO(lli_safetensors_header(&header, offsets, &end, ctx, specs, sink->base.count, meta, meta_count));
+    for (int64_t i = 0; i < sink->base.count; i++)
+        sink->base.arrays[i].place->offset = offsets[i];
     sink->base.any_order = true;
     LLI_DO(lli_outfile_write_at(ctx, sink->file, 0, header.data, (size_t)header.length));
 done:

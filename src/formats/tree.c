@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The JSON reader. Our own, because what a header makes us allocate has to be counted against its file, and because running out of memory
- * has to be told from bad text. */
+/* The JSON reader. Our own, because memory for a header must be counted against the limit of its file, and because lack of memory must
+ * not be reported as bad text. */
 #include "formats/tree.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "formats/file.h"
 #include "formats/number.h"
@@ -22,21 +23,16 @@ struct lli_tree {
         double number;
         const lli_tree **child; /* [count] */
     };
-    int64_t whole; /* of a number, -1 unless it is whole and at least 0 */
-    int64_t count; /* of a list or an object */
+    union {
+        int64_t whole; /* of a number, -1 unless it is whole and at least 0 */
+        int64_t count; /* of a list or an object */
+    };
     kind kind;
 };
 
-/* Nodes and texts lie in chunks, one behind the other: a block of its own for each would cost more than it holds. */
-typedef struct chunk {
-    struct chunk *next;
-    size_t used, size;
-    char bytes[];
-} chunk;
-
 typedef struct document {
-    lli_tree root; /* first: the caller holds its address */
-    chunk *chunks; /* the newest first */
+    lli_tree root;   /* first: the caller holds its address */
+    lli_arena arena; /* of nodes and texts */
 } document;
 
 typedef struct reader {
@@ -56,23 +52,6 @@ static ll_status bad(reader *r, const char *at, const char *what) {
         line += *p == '\n';
     }
     return lli_fail(r->ctx, LL_ERR_FORMAT, "%s: not JSON: %s at line %" PRId64 ", column %" PRId64, r->name, what, line, column);
-}
-
-static ll_status take(reader *r, void *out, size_t bytes) {
-    enum { CHUNK_MIN = 1 << 12, CHUNK_MAX = 1 << 20 };
-    chunk *c = r->doc->chunks;
-    bytes = (bytes + alignof(lli_tree) - 1) / alignof(lli_tree) * alignof(lli_tree);
-    if (!c || c->size - c->used < bytes) {
-        size_t size = LLI_MAX(bytes, LLI_MIN(c ? 2 * c->size : CHUNK_MIN, (size_t)CHUNK_MAX));
-        LLI_TRY(lli_memory_new(r->ctx, &c, (int64_t)(sizeof *c + size), 1));
-        c->next = r->doc->chunks;
-        c->size = size;
-        r->doc->chunks = c;
-    }
-    void *place = c->bytes + c->used;
-    c->used += bytes;
-    memcpy(out, &place, sizeof place);
-    return LL_OK;
 }
 
 static void skip_space(reader *r) {
@@ -154,10 +133,10 @@ static ll_status read_text(reader *r, const char **out) {
     while (close < r->end && *close != '"')
         close += *close == '\\' && close + 1 < r->end ? 2 : 1;
     if (close >= r->end)
-        return bad(r, begin, "a text without its end");
+        return bad(r, begin, "a text that does not end");
     char *copy;
     size_t length = 0;
-    LLI_TRY(take(r, &copy, (size_t)(close - begin))); /* no escape is shorter than what it stands for */
+    LLI_TRY(lli_arena_take(r->ctx, &r->doc->arena, &copy, (size_t)(close - begin), 1)); /* no escape is shorter than what it stands for */
     while (*r->p != '"') {
         size_t sequence = utf8(r->p, r->end);
         if (sequence == 0)
@@ -253,7 +232,7 @@ static int by_key(const void *a, const void *b) {
 static ll_status close_container(reader *r, lli_tree *out, int64_t first, const char *begin) {
     out->count = r->open_count - first;
     size_t bytes = (size_t)out->count * sizeof *out->child;
-    LLI_TRY(take(r, &out->child, bytes));
+    LLI_TRY(lli_arena_take(r->ctx, &r->doc->arena, &out->child, bytes, alignof(lli_tree *)));
     if (bytes == 0)
         return LL_OK;
     memcpy(out->child, r->open + first, bytes);
@@ -276,13 +255,13 @@ static ll_status read_container(reader *r, lli_tree *out) {
         return bad(r, begin, "lists and objects nested too deeply");
     for (bool more = peek(r) != close; more; r->p += more) {
         lli_tree *child;
-        LLI_TRY(take(r, &child, sizeof *child));
+        LLI_TRY(lli_arena_take(r->ctx, &r->doc->arena, &child, sizeof *child, alignof(lli_tree)));
         if (out->kind == OBJECT) {
             if (peek(r) != '"')
                 return bad(r, r->p, "no key where one was expected");
             LLI_TRY(read_text(r, &child->key));
             if (peek(r) != ':')
-                return bad(r, r->p, "no colon behind a key");
+                return bad(r, r->p, "no colon after a key");
             r->p++;
         }
         LLI_TRY(read_value(r, child));
@@ -290,7 +269,7 @@ static ll_status read_container(reader *r, lli_tree *out) {
         more = peek(r) == ',';
     }
     if (peek(r) != close)
-        return bad(r, r->p, "no comma and no end behind a value");
+        return bad(r, r->p, "neither a comma nor an end after a value");
     r->p++;
     r->depth--;
     return close_container(r, out, first, begin);
@@ -315,7 +294,7 @@ ll_status lli_tree_parse(lli_tree **out, ll_context *ctx, const char *text, size
     LLI_TRY(lli_memory_new(ctx, &r.doc, 1, sizeof *r.doc));
     LLI_DO(read_value(&r, &r.doc->root));
     if (peek(&r) != 0 || r.p < r.end) {
-        status = bad(&r, r.p, "something behind the end");
+        status = bad(&r, r.p, "more text after the end");
         goto done;
     }
     *out = &r.doc->root;
@@ -331,10 +310,10 @@ ll_status lli_tree_read(lli_tree **out, ll_context *ctx, const char *path) {
     lli_budget budget;
     *out = NULL;
     LLI_TRY(lli_file_read(&file, ctx, path));
-    ll_status status = lli_budget_begin(&budget, ctx, path, file.size);
+    ll_status status = lli_memory_budget_begin(&budget, ctx, path, file.size);
     if (status == LL_OK)
         status = lli_tree_parse(out, ctx, (const char *)file.bytes, file.size, path);
-    lli_budget_end(&budget, ctx);
+    lli_memory_budget_end(&budget, ctx);
     lli_file_release(&file);
     return status;
 }
@@ -343,10 +322,7 @@ void lli_tree_free(lli_tree *tree) {
     document *doc = (document *)tree;
     if (!doc)
         return;
-    for (chunk *c = doc->chunks, *next; c; c = next) {
-        next = c->next;
-        lli_memory_free(c);
-    }
+    lli_arena_release(&doc->arena);
     lli_memory_free(doc);
 }
 

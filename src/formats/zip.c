@@ -82,13 +82,13 @@ ll_status lli_zip_next(lli_zip_entry *e, lli_zip *a, ll_context *ctx) {
     if (a->end - p < CENTRAL || memcmp(p, "PK\1\2", 4) != 0)
         return damaged(ctx, a);
     *e = (lli_zip_entry){.name = (const char *)p + CENTRAL,
-                 .flags = (unsigned)lli_bytes_little(p + 8, 2),
-                 .method = (unsigned)lli_bytes_little(p + 10, 2),
-                 .crc = (uint32_t)lli_bytes_little(p + 16, 4),
-                 .packed = lli_bytes_little(p + 20, 4),
-                 .size = lli_bytes_little(p + 24, 4),
-                 .name_size = (size_t)lli_bytes_little(p + 28, 2),
-                 .offset = lli_bytes_little(p + 42, 4)};
+                         .flags = (unsigned)lli_bytes_little(p + 8, 2),
+                         .method = (unsigned)lli_bytes_little(p + 10, 2),
+                         .crc = (uint32_t)lli_bytes_little(p + 16, 4),
+                         .packed = lli_bytes_little(p + 20, 4),
+                         .size = lli_bytes_little(p + 24, 4),
+                         .name_size = (size_t)lli_bytes_little(p + 28, 2),
+                         .offset = lli_bytes_little(p + 42, 4)};
     size_t extra = (size_t)lli_bytes_little(p + 30, 2), comment = (size_t)lli_bytes_little(p + 32, 2);
     if ((size_t)(a->end - p) < CENTRAL + e->name_size + extra + comment)
         return damaged(ctx, a);

@@ -31,17 +31,17 @@ typedef struct lli_matrix {
 typedef enum lli_panels { LLI_PANELS_NONE, LLI_PANELS_COLUMNS, LLI_PANELS_ROWS } lli_panels;
 
 typedef struct lli_gemm {
-    const float *a;     /* [m,k] packed */
+    const float *a; /* [m,k] packed */
     int64_t m, n, k;
     int64_t first, end; /* tiles of a to multiply: the rows from lli_gemm_row(m, first) to lli_gemm_row(m, end) */
     const float *b;     /* [k,n] */
     int64_t row;        /* of b as rows */
     lli_panels panels;
     int64_t panel;
-    float *c;           /* [rows of those tiles,n] */
+    float *c; /* [rows of those tiles,n] */
     int64_t ldc;
-    const float *bias;  /* [n] added to each row; NULL: none */
-    bool relu;          /* at the end, max(c, 0); NaN stays NaN */
+    const float *bias; /* [n] added to each row; NULL: none */
+    bool relu;         /* at the end, max(c, 0); NaN stays NaN */
 } lli_gemm;
 
 static inline int64_t lli_gemm_tiles(int64_t m) {
@@ -55,7 +55,7 @@ static inline int64_t lli_gemm_row(int64_t m, int64_t tile) {
     return tiles ? tile * (m / tiles) + LLI_MIN(tile, m % tiles) : 0;
 }
 
-/* Length of the blocks in which p goes by: as even as they come, whole panels. */
+/* Length of the blocks of p: as equal as possible, whole panels. */
 static inline int64_t lli_gemm_block(int64_t k) {
     int64_t blocks = (k + LLI_GEMM_BLOCK - 1) / LLI_GEMM_BLOCK;
     return blocks ? ((k + blocks - 1) / blocks + 15) / 16 * 16 : 0;

@@ -22,7 +22,7 @@
 #include "kernels/optimise.h"
 #include "kernels/tally.h"
 
-/* One step of sgd or sgld: theta <- shrink * theta - scale * sum_i g_i z_i' + noise * xi. */
+/* One step of sgd or sgld: theta <- shrink * theta - scale * sum_i g_i z_i' + noise * xi, g_i = w_i (p - 1{k = y_i}). */
 typedef struct lli_update {
     float shrink;      /* 1 - lr tau / N */
     float scale;       /* lr / |batch| */
@@ -34,7 +34,8 @@ typedef struct lli_update {
 typedef struct lli_mask {
     lli_stream stream;
     int layer;
-    uint32_t drop16;   /* p in 2^-16, 1..65535 */
+    uint32_t drop16; /* p in 2^-16, 1..65535 */
+    uint64_t start;  /* added to the number of every block: the key of a row that has one, which then is row 0 */
 } lli_mask;
 
 /* Bits that a row takes of each bit plane, a whole word at least: unit u of row r has bit r * span + u. Short rows share a random block. */
@@ -46,12 +47,13 @@ static inline int64_t lli_mask_span(int64_t D) {
 typedef struct lli_batch {
     const int64_t *rows;   /* [n] */
     const int32_t *labels; /* [n] */
+    const float *weights;  /* [n] w of the rows; NULL: all 1 */
     int64_t n;
-    const int64_t *next;   /* [next_n] rows of the steps that follow, some of which are brought into the cache meanwhile; NULL: not known */
+    const int64_t *next; /* [next_n] rows of the steps that follow, some of which are brought into the cache meanwhile; NULL: not known */
     int64_t next_n;
 } lli_batch;
 
-/* Members to predict with: stored heads, or passes of one head under masks. */
+/* Members to predict with: stored heads, passes of one head under masks, or logits that the caller makes. */
 typedef struct lli_members {
     const float *W;       /* [count,K,D]; with masks [K,D] */
     const float *b;       /* [count,K]; with masks [K] */
@@ -60,18 +62,22 @@ typedef struct lli_members {
     int64_t count;        /* up to LLI_TALLY_CHUNK */
     const lli_mask *mask; /* of the first pass, the next ones have the steps after it; NULL: no masks */
     int64_t row;          /* index of the first row, for the masks */
+    const uint64_t *keys; /* [n] rows that have keys instead, each its own; NULL: they are numbered */
     const int32_t *truth; /* [n] for the scores of p_hat after each member; NULL: none */
+    void (*draw)(lli_tally *t, const struct lli_members *m); /* t->odds = the logits of the members, in place of W and b; NULL: there are */
+    void *drawn;                                             /* what draw draws from */
+    int64_t first_draw;                                      /* number of the first member */
 } lli_members;
 
 typedef struct lli_kernels {
     const char *name;
     bool fused;        /* a multiply-add rounds once */
     bool on_request;   /* only LASTLAYER_ISA takes this level */
-    const char *needs; /* instructions that some processors of this kind lack; NULL: none */
+    const char *needs; /* instructions that some processors of this kind do not have; NULL: none */
 
-    /* One whole step: gather, mask (NULL: no dropout), logits, residual, update. Returns the sum of -log p(y_i) before the step, not finite
-     * if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, for batches of up to B. The bits do not depend on
-     * `next`, nor on whether rows->padded exists. */
+    /* One whole step: gather, mask (NULL: no dropout), logits, residual, update. Returns the sum of -w_i log p(y_i) before the step, not
+     * finite if a logit is not. work has step_floats(B, D, K) floats, aligned to 64 bytes, for batches of up to B. The bits do not depend
+     * on `next`, nor on whether rows->padded exists. */
     double (*step)(float *theta, /* [K,ld] */ float *work, const lli_rows *rows, const lli_batch *batch, const lli_update *u,
                    const lli_mask *mask, int64_t K);
     int64_t (*step_floats)(int64_t B, int64_t D, int64_t K);
@@ -88,8 +94,10 @@ typedef struct lli_kernels {
     void (*logits)(float *logits, /* [n,ldk] */ const float *theta, /* [K,ld] */ const float *z, /* [n,ld] */ int64_t n, int64_t K,
                    int64_t ld, int64_t ldk);
 
-    /* In place: logits -> p - 1{k = y_i}, columns K..ldk-1 -> 0. Returns sum_i -log p(y_i); not finite if a logit is not. */
-    double (*residual)(float *logits, /* [n,ldk] */ const int32_t *labels, /* [n] */ int64_t n, int64_t K, int64_t ldk);
+    /* In place: logits -> w_i (p - 1{k = y_i}), columns K..ldk-1 -> 0. Returns sum_i -w_i log p(y_i); not finite if a logit is not. With
+     * weights of 1 the bits in place are those without weights. */
+    double (*residual)(float *logits, /* [n,ldk] */ const int32_t *labels, /* [n] */ const float *weights, /* [n], NULL: all 1 */ int64_t n,
+                       int64_t K, int64_t ldk);
 
     /* The step above, in place. */
     void (*update)(float *theta, /* [K,ld] */ const float *g, /* [n,ldk] */ const float *z, /* [n,ld] */ const lli_update *u, int64_t n,
@@ -110,6 +118,7 @@ typedef struct lli_kernels {
     void (*member_logits)(lli_tally *t, const lli_members *m);
     /* These, and the sums they make. Everything about a row depends on that row and the members alone. */
     void (*predict)(lli_tally *t, const lli_members *m);
+    void (*tally)(lli_tally *t, const lli_members *m); /* the same, the logits being there */
     /* label, most, second, mixed and information from the sums. */
     void (*finish)(lli_tally *t);
 
@@ -125,8 +134,9 @@ typedef struct lli_kernels {
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;
 
-    const struct lli_conv_kernels *conv; /* conv.h */
-    const struct lli_norm_kernels *norm; /* norm.h */
+    const struct lli_conv_kernels *conv;     /* conv.h */
+    const struct lli_norm_kernels *norm;     /* norm.h */
+    const struct lli_linear_kernels *linear; /* matrix64.h */
 } lli_kernels;
 
 /* The level of this process: the best one the processor has, or what LASTLAYER_ISA asks for. NULL if that is unknown or not supported. */

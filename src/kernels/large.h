@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Heads with many classes, whose theta no cache holds: both products of a step are matrix products, and theta stays for good in the order
- * in which they read and write it. docs/kernels.md has the drawing.
+/* Heads with many classes, whose theta fits no cache: both products of a step are matrix products, and theta is always stored in the
+ * order in which they read and write it. docs/kernels.md has the drawing.
  *
  *     panel q of theta   [columns][16]   classes 16 q .. 16 q + 15 of column 0, of column 1, ..; the bias is column D
  *     panel q of logits  [rows][16]      the same classes of row 0 of the batch, of row 1, ..
  *
  * What lies beyond class K or column D is zero in theta and stays zero. Work is cut by shape alone, into blocks of rows (gather, logits,
- * residual) and then into blocks of theta (update); blocks of either kind may run at once, each with a scratch of its own.
- * A logit adds its features in blocks of fixed length, an element of theta adds the batch in row order, so bits depend on nothing else. */
+ * residual) and then into blocks of theta (update); blocks of either kind may run at once, each with a scratch of its own. A logit adds
+ * its features in blocks of fixed length, an element of theta adds the batch in row order, so bits depend on nothing else. */
 #ifndef LLI_KERNELS_LARGE_H
 #define LLI_KERNELS_LARGE_H
 
@@ -21,7 +21,7 @@ enum {
 /* The shape of a head and of a step on n rows, and how the step is cut. */
 typedef struct lli_large_shape {
     int64_t D, K, n;
-    int64_t ld;      /* of rows of z, as in kernels.h */
+    int64_t ld; /* of rows of z, as in kernels.h */
     int64_t panels;
     int64_t columns; /* of a panel of theta */
     int64_t rows;    /* of a panel of logits */
@@ -36,9 +36,9 @@ typedef struct lli_large_shape {
 
 /* The memory of a step, cut from one piece of lli_large_work_floats. */
 typedef struct lli_large_work {
-    double *nll;    /* [n] -log p(y_i) before the step; not finite if a logit is not */
+    double *nll;    /* [n] -w_i log p(y_i) before the step; not finite if a logit is not */
     float *z;       /* [n,ld] */
-    float *g;       /* [panels,rows,16] logits, then p - 1{k = y} */
+    float *g;       /* [panels,rows,16] logits, then w (p - 1{k = y}) */
     float *scratch; /* [workers,scratch] */
 } lli_large_work;
 

@@ -15,9 +15,11 @@ static inline ll_status lli_kernels_require(ll_context *ctx, const lli_kernels *
     const char *asked = getenv("LASTLAYER_ISA");
     const lli_kernels *level = asked ? lli_kernels_known(asked) : NULL;
     if (level)
-        return lli_fail(ctx, LL_ERR_USAGE, "LASTLAYER_ISA is %s, which needs %s; this processor lacks that: leave it unset for its best",
-                        asked, level->needs);
-    return lli_fail(ctx, LL_ERR_USAGE, "LASTLAYER_ISA names kernels that this build does not have; known are %s", lli_kernels_names());
+        return lli_fail(
+            ctx, LL_ERR_USAGE,
+            "LASTLAYER_ISA is %s, which needs %s; this processor does not have that: leave LASTLAYER_ISA unset to use its best kernels",
+            asked, level->needs);
+    return lli_fail(ctx, LL_ERR_USAGE, "LASTLAYER_ISA names kernels that this build does not have; it has %s", lli_kernels_names());
 }
 
 #endif

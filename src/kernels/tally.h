@@ -18,7 +18,7 @@ enum {
     LLI_TALLY_POWER = 100
 };
 
-#define LLI_TALLY_SCALE 0x1p100 /* 2 to that power */
+#define LLI_TALLY_SCALE 0x1p100  /* 2 to that power */
 #define LLI_TALLY_FLOOR (-150.0) /* log p - log p_top counts as this where it is less */
 
 /* Extremes of r over members, by comparing bits: those of a class that is top for some members and not for others stay apart. */
@@ -32,29 +32,29 @@ typedef enum lli_extreme {
 
 typedef struct lli_tally {
     int64_t n, D, K;
-    float *panels;         /* z transposed, see lli_tally_panel */
+    float *panels; /* z transposed, see lli_tally_panel */
     /* Sums over the members so far, with weights w. */
     int64_t members;
-    double weight;         /* sum w */
-    int64_t shares;        /* sum u, the weights as integers */
-    double *shift;         /* [n,K] sum w (r - r_first) */
-    int32_t *votes;        /* [n,K] sum u (1{k is top} - 1{k is top of the first}): with shift it is sum w (p - p_first) */
-    double *square;        /* [n,K] sum w (p - p_first)^2 */
-    double *divergence;    /* [n] sum w KL(p || p_first) */
-    int32_t *overflow;     /* [n] not 0: a logit of some member was not finite, and the rest says nothing */
+    double weight;                     /* sum w */
+    int64_t shares;                    /* sum u, the weights as integers */
+    double *shift;                     /* [n,K] sum w (r - r_first) */
+    int32_t *votes;                    /* [n,K] sum u (1{k is top} - 1{k is top of the first}): with shift it is sum w (p - p_first) */
+    double *square;                    /* [n,K] sum w (p - p_first)^2 */
+    double *divergence;                /* [n] sum w KL(p || p_first) */
+    int32_t *overflow;                 /* [n] not 0: a logit of some member was not finite, and the rest is meaningless */
     float *extreme[LLI_EXTREME_COUNT]; /* [n,K] */
-    float *first;          /* [n,K] odds of the first member */
-    float *first_gap;      /* [n,K] its log p - log p_top, LLI_TALLY_FLOOR or more */
-    float *first_others;   /* [n] its sum of odds */
-    double *first_inverse; /* [n] */
-    int32_t *first_top;    /* [n] */
+    float *first;                      /* [n,K] odds of the first member */
+    float *first_gap;                  /* [n,K] its log p - log p_top, LLI_TALLY_FLOOR or more */
+    float *first_others;               /* [n] its sum of odds */
+    double *first_inverse;             /* [n] */
+    int32_t *first_top;                /* [n] */
     /* Of the members last added. r = odds * inverse. */
-    float *odds;           /* [members,n,K] p_k / p_top, scaled; for the top class minus their sum */
-    double *inverse;       /* [members,n] p_top */
-    int32_t *top;          /* [members,n] */
+    float *odds;     /* [members,n,K] p_k / p_top, scaled; for the top class minus their sum */
+    double *inverse; /* [members,n] p_top */
+    int32_t *top;    /* [members,n] */
     /* Of p_hat after each of them, where the members come with the truth. */
-    double *nll, *brier;   /* [members,n] */
-    int32_t *correct;      /* [members,n] 1 or 0 */
+    double *nll, *brier; /* [members,n] */
+    int32_t *correct;    /* [members,n] 1 or 0 */
     /* Of p_hat, by finish. */
     int32_t *label;        /* [n] */
     double *most, *second; /* [n] p_hat of the label, and the largest of the other classes */

@@ -1,99 +1,91 @@
 /* SPDX-License-Identifier: MIT */
-/* A method turns (model, dataset, theta*) into members. One file each, one row in table.c. */
+/* A method turns (model, dataset, theta*) into members. A method is its row, an lli_method: one file that defines it, and its name in
+ * LLI_METHODS. Nothing else knows a method by its name: what differs between methods is a member of the row. */
 #ifndef LLI_METHODS_METHOD_H
 #define LLI_METHODS_METHOD_H
 
-#include "base/meter.h"
-#include "ensemble/store.h"
-#include "model/network.h"
-#include "train/recipe.h"
+#include "methods/fit.h"
 
-/* theta*: where every method starts, what it is, and where it comes from. All of it is borrowed. */
-typedef struct lli_origin {
-    const lli_model *model;
-    const float *theta;         /* [model->floats] */
-    const char *init;           /* "head" "map" "adam" "network": how it was found */
-    const char *hash;           /* of its tensors */
-    double gradient_norm;       /* that the MAP reached; NaN otherwise */
-    /* of networks: */
-    const lli_network *network; /* NULL: a head */
-    lli_input_shape input;
-    double scaling[2];          /* shift and scale of bytes */
-    const lli_recipe *recipe;   /* how it was trained, and how members of the method ensemble are */
-    lli_augment_fn *augment;    /* NULL: rows are trained on as they are */
-    const void *augment_options;
-    const ll_meta *about;       /* [about_count] more that decides the numbers, for the provenance */
-    int64_t about_count;
-} lli_origin;
+/* Every method, in the order of tables and of help; a new one is a line. */
+/* clang-format off */
+#define LLI_METHODS(row) \
+    row(point) \
+    row(map) \
+    row(laplace) \
+    row(sgd) \
+    row(sgld) \
+    row(bootstrap) \
+    row(dropout) \
+    row(ensemble)
+/* clang-format on */
 
-/* One run of one method, all options resolved. */
-typedef struct lli_fit {
-    const struct lli_method *method;
-    ll_fit_options options;
-    const lli_origin *origin;
-    const ll_dataset *data;
-    lli_store *store;
-    lli_meter *meter;
-    int workers;
-    lli_chain **chains;  /* [workers] */
-    float *padded;       /* [N,ld] rows for the steps of all chains, or NULL; data/padded.h */
-    float **room;        /* [workers] for the tensors of one member, one after the other; before that, for where it starts */
-} lli_fit;
+/* What theta* may be, and so where a method applies. */
+typedef enum lli_place {
+    LLI_PLACE_HEAD = 1,      /* one layer on features */
+    LLI_PLACE_DEEP_HEAD = 2, /* several layers on features */
+    LLI_PLACE_NETWORK = 4    /* a whole network */
+} lli_place;
+
+enum { LLI_PLACES_ALL = LLI_PLACE_HEAD | LLI_PLACE_DEEP_HEAD | LLI_PLACE_NETWORK };
+
+/* What a method needs besides theta* and the rows. */
+enum {
+    LLI_NEEDS_RESAMPLE = 1,   /* the chain of a task visits rows drawn with replacement */
+    LLI_NEEDS_RECIPE = 2,     /* how the network was trained, to train others in the same way */
+    LLI_NEEDS_OTHER_START = 4 /* a theta* that is not the MAP already, to be worth comparing */
+};
+
+/* How members exist. */
+typedef enum lli_members_kind {
+    LLI_MEMBERS_STORED, /* each is a parameter vector in the file */
+    LLI_MEMBERS_MASKS,  /* one vector is stored, each is a pass under masks at prediction */
+    LLI_MEMBERS_DRAWS   /* one vector is stored, and a Gaussian around it whose draws they are */
+} lli_members_kind;
+
+/* A member of ll_fit_options that the method reads. */
+#define LLI_READS(member) offsetof(ll_fit_options, member)
+/* What every method with chains of sgd steps reads. */
+#define LLI_READS_CHAINS                                                                                                     \
+    LLI_READS(samples), LLI_READS(lr), LLI_READS(batch_size), LLI_READS(prior_precision), LLI_READS(seed), LLI_READS(lr_t0), \
+        LLI_READS(lr_power), LLI_READS(shuffle)
 
 typedef struct lli_method {
-    ll_method_info info;
-    const char *uses;    /* the options it reads: " lr batch-size ... " */
-    bool networks_only;  /* there is nothing to it on a single last layer */
-    int64_t (*stored)(const ll_fit_options *options);  /* parameter vectors it keeps */
-    int64_t (*tasks)(const ll_fit_options *options);   /* independent pieces of work */
-    int64_t (*steps)(const lli_fit *fit);              /* in all, for progress */
+    ll_method_info info; /* name, summary, default S and epochs */
+    const size_t *reads; /* LLI_READS(..), .. of the options it reads, ended by 0 */
+    unsigned places;     /* lli_place, together */
+    unsigned needs;      /* LLI_NEEDS_.., together */
+    int simplicity;      /* of methods that compare cannot tell apart it recommends the one with most; 0 = least */
+    lli_members_kind members;
+    const lli_optimiser *optimiser;                       /* the steps of its chains; NULL: those of the recipe, or it has no chains */
+    double (*weight)(const lli_fit *fit, int64_t member); /* NULL: all weigh 1 */
+    /* Of draws: the factors of the Gaussian, once, before the run. */
+    ll_status (*gaussian)(ll_context *ctx, lli_gaussian *out, const ll_fit_options *options, const ll_dataset *data,
+                          const lli_theta_star *star);
+    int64_t (*tasks)(const ll_fit_options *options); /* independent pieces of work */
+    int64_t (*steps)(const lli_fit *fit);            /* in all, for progress */
+    /* Makes fit->prepared, once, before the tasks, which share it; release frees it, also where prepare failed half way. NULL: there is
+     * nothing to make. */
+    ll_status (*prepare)(ll_context *ctx, lli_fit *fit);
+    void (*release)(lli_fit *fit);
+    /* One task, by any worker: lli_fit_save for each of its members. It may depend on (seed, task), on nothing else. */
     ll_status (*run)(ll_context *ctx, lli_fit *fit, int64_t task, int worker);
 } lli_method;
 
-extern const lli_method lli_method_point, lli_method_sgd, lli_method_sgld, lli_method_bootstrap, lli_method_dropout, lli_method_ensemble;
+#define LLI_METHOD_DECLARE(name) extern const lli_method lli_method_##name;
+LLI_METHODS(LLI_METHOD_DECLARE)
+#undef LLI_METHOD_DECLARE
+
+/* Of a theta* that is a network, or will be: one that was given, or the layers of the options on features. */
+static inline lli_place lli_place_of(bool network, int64_t layers) {
+    return !network ? LLI_PLACE_HEAD : layers > 1 ? LLI_PLACE_DEEP_HEAD : LLI_PLACE_NETWORK;
+}
 
 const lli_method *lli_method_find(const char *name); /* NULL if there is none */
+bool lli_method_trains(const lli_method *method);    /* by chains, which may diverge */
+bool lli_method_reads(const lli_method *method, size_t option /* LLI_READS(..) */);
+ll_status lli_method_check(ll_context *ctx, const lli_method *method, lli_place place) LL_CHECK_RESULT; /* LL_ERR_USAGE: not there */
 
-/* Options with every default of the method and the data filled in; a note tells lr when it was chosen. `network`: theta* will be one. */
-ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data,
-                          bool network) LL_CHECK_RESULT;
-
-double lli_fit_lr(const ll_dataset *data, bool network); /* that --lr auto stands for */
-
-/* What the options say about the ensemble to come: shape, weights, provenance. */
-ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,
-                       const lli_origin *origin) LL_CHECK_RESULT;
-
-/* Workspaces of a run; `fit` then holds everything its tasks need. */
-ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const ll_fit_options *options, const lli_origin *origin, const ll_dataset *data,
-                       lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
-int64_t lli_fit_floats(const ll_fit_options *options,
-                       const lli_origin *origin); /* of a checkpoint: theta, and what an optimiser keeps beside it */
-void lli_fit_release(lli_fit *fit);
-ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
-ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT; /* all tasks, in parallel */
-
-/* 0 for "full" and "independent", the ROWS of "block:ROWS", -1 for anything else. */
-int64_t lli_fit_block_rows(const char *shuffle);
-void lli_fit_set_shuffle(lli_chain_options *chain, const char *shuffle); /* what it says, for a chain */
-
-/* A dropout rate as the masks use it: rounded to 2^-16, never 0 or 1. */
-uint32_t lli_fit_drop16(double p);
-
-/* For the methods: chain options, saving, the schedule of samples. */
-lli_chain_options lli_fit_chain_options(const lli_fit *fit, int64_t member);
-ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
-ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) LL_CHECK_RESULT;
-ll_status lli_fit_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) LL_CHECK_RESULT;
-/* A task that is one member: `epochs` of training from `start`, a checkpoint after each, then the member is saved. */
-ll_status lli_fit_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start, int64_t epochs,
-                        int worker) LL_CHECK_RESULT;
-
-/* sgd and sgld are one chain with thinning; they differ in the noise. */
-ll_status lli_method_run_chain(ll_context *ctx, lli_fit *fit, bool noise, int worker) LL_CHECK_RESULT;
-int64_t lli_method_chain_steps(const lli_fit *fit);
 int64_t lli_method_one(const ll_fit_options *options);
 int64_t lli_method_all(const ll_fit_options *options); /* S */
-bool lli_method_optimises(const lli_method *method);   /* by the recipe of the origin, not by its own steps */
 
 #endif

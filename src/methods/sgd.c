@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* Snapshots of stochastic gradient descent with a constant or decreasing learning rate. Paper 4.1, docs/math/sgld.md */
-#include "methods/method.h"
+#include "methods/chains.h"
 
 static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
-    (void)task;
-    return lli_method_run_chain(ctx, fit, false, worker);
+    const lli_chain_options options = lli_chains_options(fit, task);
+    return lli_chains_sample(ctx, fit, &options, worker);
 }
 
 const lli_method lli_method_sgd = {
     .info = {"sgd", "snapshots of stochastic gradient descent", 100, 0},
-    .uses = " samples lr batch-size prior-precision seed thin burn-in lr-t0 lr-power shuffle ",
-    .stored = lli_method_all,
+    .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), 0},
+    .places = LLI_PLACES_ALL,
+    .simplicity = 30,
+    .members = LLI_MEMBERS_STORED,
+    .optimiser = &lli_optimiser_sgd,
     .tasks = lli_method_one,
-    .steps = lli_method_chain_steps,
+    .steps = lli_chains_sample_steps,
+    .prepare = lli_chains_prepare,
+    .release = lli_chains_release,
     .run = run,
 };

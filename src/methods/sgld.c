@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /* Stochastic gradient Langevin dynamics: sgd plus noise of variance 2 lr / N. Paper 4.1, docs/math/sgld.md */
-#include "methods/method.h"
+#include "methods/chains.h"
 
 static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
-    (void)task;
-    return lli_method_run_chain(ctx, fit, true, worker);
+    const lli_chain_options options = lli_chains_options(fit, task);
+    return lli_chains_sample(ctx, fit, &options, worker);
+}
+
+/* With decreasing steps, a sample represents a time of the diffusion in proportion to its step. */
+static double weight(const lli_fit *fit, int64_t member) {
+    const lli_chain_options options = lli_chains_options(fit, 0);
+    return options.lr_t0 > 0 ? lli_chain_lr(&options, lli_chains_sample_step(fit, member) - 1) : 1;
 }
 
 const lli_method lli_method_sgld = {
     .info = {"sgld", "stochastic gradient Langevin dynamics: sgd plus the right noise", 100, 0},
-    .uses = " samples lr batch-size prior-precision seed thin burn-in lr-t0 lr-power shuffle ",
-    .stored = lli_method_all,
+    .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), 0},
+    .places = LLI_PLACES_ALL,
+    .simplicity = 20,
+    .members = LLI_MEMBERS_STORED,
+    .optimiser = &lli_optimiser_sgld,
+    .weight = weight,
     .tasks = lli_method_one,
-    .steps = lli_method_chain_steps,
+    .steps = lli_chains_sample_steps,
+    .prepare = lli_chains_prepare,
+    .release = lli_chains_release,
     .run = run,
 };

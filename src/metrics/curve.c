@@ -27,19 +27,36 @@ void lli_curve_clear(lli_curve *curve) {
 void lli_curve_add(lli_curve *curve, const double *confidence, int64_t n, bool falling, const uint8_t *mark, bool all) {
     lli_sort_item *items = curve->items + curve->n;
     for (int64_t i = 0; i < n; i++)
-        items[i] = (lli_sort_item){.key = falling ? -confidence[i] : confidence[i], .tag = mark ? mark[i] : all};
+        items[i] = (lli_sort_item){.key = falling ? -confidence[i] : confidence[i], .tag = (curve->n + i) << 1 | (mark ? mark[i] : all)};
     curve->n += n;
+}
+
+/* Marked points behind the others of their group [first, end): the order is that of the values, whatever the order of the input. */
+static void part(lli_curve *curve, int64_t first, int64_t end) {
+    int64_t plain = first, marked = 0;
+    for (int64_t i = first; i < end; i++)
+        if (lli_curve_is_marked(curve, i))
+            curve->scratch[marked++] = curve->items[i];
+        else
+            curve->items[plain++] = curve->items[i];
+    for (int64_t i = 0; i < marked; i++)
+        curve->items[plain + i] = curve->scratch[i];
 }
 
 ll_status lli_curve_close(ll_context *ctx, lli_curve *curve) {
     LLI_TRY(lli_cancel_check(ctx));
     lli_sort_descending(curve->items, curve->scratch, curve->n);
     curve->marked = curve->steps = 0;
+    int64_t first = 0;
     for (int64_t i = 0; i < curve->n; i++) {
-        curve->marked += curve->items[i].tag;
+        curve->marked += lli_curve_is_marked(curve, i);
         bool last = i + 1 == curve->n || curve->items[i + 1].key != curve->items[i].key;
-        if (last)
-            curve->step[curve->steps++] = (lli_curve_step){.cut = curve->items[i].key, .accepted = i + 1, .marked = curve->marked};
+        if (!last)
+            continue;
+        if (i > first)
+            part(curve, first, i + 1);
+        first = i + 1;
+        curve->step[curve->steps++] = (lli_curve_step){.cut = curve->items[i].key, .accepted = i + 1, .marked = curve->marked};
     }
     return LL_OK;
 }

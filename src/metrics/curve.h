@@ -9,17 +9,26 @@
 #include "metrics/sort.h"
 
 typedef struct lli_curve_step {
-    double cut;                /* the confidence of the group */
-    int64_t accepted, marked;  /* points, and marked points, with confidence >= cut */
+    double cut;               /* the confidence of the group */
+    int64_t accepted, marked; /* points, and marked points, with confidence >= cut */
 } lli_curve_step;
 
 typedef struct lli_curve {
     int64_t n, marked;
     int64_t steps;
-    lli_curve_step *step;      /* [steps], by falling cut */
-    lli_sort_item *items, *scratch;
+    lli_curve_step *step; /* [steps], by falling cut */
+    lli_sort_item *items; /* [n], once closed by falling confidence, the marked ones last in their group; tag = row << 1 | mark */
+    lli_sort_item *scratch;
     int64_t capacity;
 } lli_curve;
+
+/* Of the point at place i of a closed curve: its number in the order of adding, and its mark. */
+static inline int64_t lli_curve_row(const lli_curve *curve, int64_t i) {
+    return curve->items[i].tag >> 1;
+}
+static inline bool lli_curve_is_marked(const lli_curve *curve, int64_t i) {
+    return curve->items[i].tag & 1;
+}
 
 /* Room for `capacity` points; filling it again and again allocates nothing more. */
 ll_status lli_curve_init(lli_curve *curve, ll_context *ctx, int64_t capacity) LL_CHECK_RESULT;

@@ -32,9 +32,8 @@ static ll_status check_probs(ll_context *ctx, const char *name, const ll_array *
         lli_array_to_f64(p, probs, first, count);
         for (int64_t i = 0; i < count; i++)
             if (!(p[i] >= -SLACK && p[i] <= 1 + SLACK))
-                return lli_fail(ctx, LL_ERR_DATA,
-                                "%s: probs has %g in row %" PRId64 ", class %" PRId64 "; expected a probability in [0,1]", name, p[i],
-                                (first + i) / K, (first + i) % K);
+                return lli_fail(ctx, LL_ERR_DATA, "%s: probs has %g in row %" PRId64 ", class %" PRId64 "; expected a probability in [0,1]",
+                                name, p[i], (first + i) / K, (first + i) % K);
     }
     return LL_OK;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The argmin over finished trials. */
+/* The argmin over finished trials, and their order. */
 #include "metrics/selection.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "metrics/score.h"
+#include "base/memory.h"
+#include "metrics/sort.h"
+#include "metrics/trial_score.h"
 
 const char *ll_split_name(ll_split split) {
     static const char *const names[] = {"val", "test", "all"};
@@ -15,15 +18,15 @@ const char *ll_split_name(ll_split split) {
 ll_status lli_selection_parse(lli_selection *out, ll_context *ctx, const char *protocol, const char *by) {
     bool paper = protocol && strcmp(protocol, "paper") == 0;
     if (protocol && !paper && strcmp(protocol, "honest") != 0)
-        return lli_fail(ctx, LL_ERR_USAGE, "--protocol is %.100s; expected honest or paper", protocol);
+        return lli_fail(ctx, LL_ERR_USAGE, "`protocol` is %.100s; expected honest or paper", protocol);
     static const char *const words[] = {"aurc", "aurc-hq", "auroc"};
     size_t rule = 0;
     while (by && rule < LLI_COUNT(words) && strcmp(by, words[rule]) != 0)
         rule++;
     if (rule == LLI_COUNT(words))
-        return lli_fail(ctx, LL_ERR_USAGE, "--by is %.100s; expected aurc, aurc-hq or auroc", by);
+        return lli_fail(ctx, LL_ERR_USAGE, "`by` is %.100s; expected aurc, aurc-hq or auroc", by);
     if (rule == LLI_SELECTION_AUROC && !paper)
-        return lli_fail(ctx, LL_ERR_USAGE, "--by auroc chooses with the out-of-distribution rows, which only --protocol paper allows");
+        return lli_fail(ctx, LL_ERR_USAGE, "`by auroc` chooses with the out-of-distribution rows, which only `protocol paper` allows");
     *out = (lli_selection){(lli_selection_rule)rule, paper ? LL_SPLIT_ALL : LL_SPLIT_VAL, paper ? LL_SPLIT_ALL : LL_SPLIT_TEST};
     return LL_OK;
 }
@@ -63,12 +66,55 @@ int64_t lli_selection_best(const lli_selection *s, const ll_trial *trials, int64
     return best;
 }
 
+/* Of one method in the order of their places, which are those in memory. */
+static int by_method(const void *a, const void *b) {
+    const ll_trial *one = *(const ll_trial *const *)a, *other = *(const ll_trial *const *)b;
+    int order = strcmp(one->method, other->method);
+    return order ? order : one < other ? -1 : one > other;
+}
+
+ll_status lli_selection_group(lli_selection_peers *out, ll_context *ctx, const lli_selection *s, const ll_trial *trials, int64_t count) {
+    const ll_trial **sorted;
+    LLI_TRY(lli_memory_new(ctx, &sorted, count, sizeof *sorted));
+    for (int64_t i = 0; i < count; i++)
+        sorted[i] = &trials[i];
+    if (count > 0)
+        qsort(sorted, (size_t)count, sizeof *sorted, by_method);
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+        lli_selection_peers peers = {sorted[begin] - trials, -1};
+        double least = INFINITY;
+        for (end = begin; end < count && strcmp(sorted[end]->method, sorted[begin]->method) == 0; end++) {
+            double value = lli_selection_value(s, sorted[end]);
+            if (value < least) {
+                peers.best = sorted[end] - trials;
+                least = value;
+            }
+        }
+        for (int64_t i = begin; i < end; i++)
+            out[sorted[i] - trials] = peers;
+    }
+    lli_memory_free(sorted);
+    return LL_OK;
+}
+
+ll_status lli_selection_order(int64_t *out, ll_context *ctx, const lli_selection *s, const ll_trial *trials, int64_t count) {
+    lli_sort_item *items;
+    LLI_TRY(lli_memory_new(ctx, &items, 2 * count, sizeof *items));
+    for (int64_t i = 0; i < count; i++)
+        items[i] = (lli_sort_item){-lli_selection_value(s, &trials[i]), i};
+    lli_sort_descending(items, items + count, count);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = items[i].tag;
+    lli_memory_free(items);
+    return LL_OK;
+}
+
 /* The numbers of a kind by confidence, or NULL. */
 static const double *find_kind(const ll_score *score, const char *name, size_t length) {
-    for (size_t f = 0; f < lli_score_field_count; f++)
-        if (lli_score_fields[f].by_confidence && strlen(lli_score_fields[f].key) == length &&
-            memcmp(lli_score_fields[f].key, name, length) == 0)
-            return (const double *)(const void *)((const char *)score + lli_score_fields[f].offset);
+    for (size_t f = 0; f < lli_trial_score_field_count; f++)
+        if (lli_trial_score_fields[f].by_confidence && strlen(lli_trial_score_fields[f].key) == length &&
+            memcmp(lli_trial_score_fields[f].key, name, length) == 0)
+            return (const double *)(const void *)((const char *)score + lli_trial_score_fields[f].offset);
     return NULL;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cut of a confidence for a wanted risk or coverage. */
+/* The cut of a confidence for a wanted risk or coverage, and all cuts. */
+#include "metrics/threshold.h"
+
 #include "base/abi.h"
 #include "base/memory.h"
 #include "metrics/outcome.h"
@@ -50,4 +52,78 @@ ll_status ll_threshold_at_coverage(ll_threshold *out, ll_context *ctx, const ll_
         lli_selective_at_coverage(out, &curve, coverage);
     lli_curve_release(&curve);
     return status;
+}
+
+struct ll_risk_coverage {
+    int64_t count;
+    double *cut, *coverage, *risk; /* [count] */
+};
+
+ll_status ll_risk_coverage_new(ll_risk_coverage **out, ll_context *ctx, const ll_outcome *points, ll_confidence by) {
+    LLI_NEED(ctx, out, points);
+    *out = NULL;
+    lli_curve curve = {0};
+    ll_risk_coverage *r = NULL;
+    ll_status status;
+    LLI_DO(threshold_curve(&curve, ctx, points, by));
+    LLI_DO(lli_memory_new(ctx, &r, 1, sizeof *r));
+    r->count = curve.steps;
+    LLI_DO(lli_memory_new(ctx, &r->cut, r->count, sizeof *r->cut));
+    LLI_DO(lli_memory_new(ctx, &r->coverage, r->count, sizeof *r->coverage));
+    LLI_DO(lli_memory_new(ctx, &r->risk, r->count, sizeof *r->risk));
+    for (int64_t i = 0; i < r->count; i++) {
+        const lli_curve_step *step = &curve.step[i];
+        r->cut[i] = step->cut;
+        r->coverage[i] = (double)step->accepted / (double)curve.n;
+        r->risk[i] = (double)step->marked / (double)step->accepted;
+    }
+    *out = r;
+    r = NULL;
+done:
+    ll_risk_coverage_free(r);
+    lli_curve_release(&curve);
+    return status;
+}
+
+void ll_risk_coverage_free(ll_risk_coverage *curve) {
+    if (!curve)
+        return;
+    lli_memory_free(curve->cut);
+    lli_memory_free(curve->coverage);
+    lli_memory_free(curve->risk);
+    lli_memory_free(curve);
+}
+
+int64_t ll_risk_coverage_count(const ll_risk_coverage *curve) {
+    return curve ? curve->count : 0;
+}
+
+const double *ll_risk_coverage_cut(const ll_risk_coverage *curve) {
+    return curve ? curve->cut : NULL;
+}
+
+const double *ll_risk_coverage_coverage(const ll_risk_coverage *curve) {
+    return curve ? curve->coverage : NULL;
+}
+
+const double *ll_risk_coverage_risk(const ll_risk_coverage *curve) {
+    return curve ? curve->risk : NULL;
+}
+
+void lli_threshold_at_cut(ll_threshold *out, const ll_outcome *points, ll_confidence by, double cut) {
+    int64_t errors = 0, accepted = 0, accepted_errors = 0;
+    for (int64_t i = 0; i < points->n; i++) {
+        bool wrong = points->label[i] != points->truth[i], answered = points->confidence[by][i] >= cut;
+        errors += wrong;
+        accepted += answered;
+        accepted_errors += answered && wrong;
+    }
+    out->cut = cut;
+    out->n = points->n;
+    out->errors = errors;
+    out->accepted = accepted;
+    out->accepted_errors = accepted_errors;
+    out->coverage = (double)accepted / (double)points->n;
+    out->risk = accepted ? (double)accepted_errors / (double)accepted : 0;
+    out->found = true;
 }

@@ -2,8 +2,8 @@
 /* Batch norm over the pixels of the batch, a mean and a variance per channel: y = g (x - mean) / sqrt(var + eps) + b. Training takes the
  * statistics of the batch and moves the running ones, inference takes those. docs/math/network.md
  *
- * theta holds g, b, mean and variance one behind the other. Each pass over the rows is cut into slices by shape, and their f64 sums are
- * added in order. Where the ReLU before it fell to this layer, dx is 0 where x is: that pass reads x anyway. */
+ * theta holds g, b, mean and variance one after the other. Each pass over the rows is cut into slices by shape, and their f64 sums are
+ * added in order. If this layer also does the backward of the ReLU before it, dx is 0 where x is: that pass reads x anyway. */
 #include <math.h>
 #include <string.h>
 
@@ -18,12 +18,12 @@ enum { SCALE, SHIFT, MEAN, VARIANCE, PARTS };
 typedef struct job {
     const lli_run *run;
     const lli_layer *layer;
-    float *out;         /* y or dx */
+    float *out; /* y or dx */
     const float *x, *dy;
-    int64_t rows, all;  /* of a slice, in all */
+    int64_t rows, all; /* of a slice, in all */
     int64_t slices;
-    double *sums;       /* [slices,2,C] */
-    const float *row;   /* [2,C] scale and shift, or [3,C] of backward */
+    double *sums;     /* [slices,2,C] */
+    const float *row; /* [2,C] scale and shift, or [3,C] of backward */
 } job;
 
 static ll_status plan(ll_context *ctx, lli_layer *layer) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution 3 x 3 with zeros around the image, see kernels/conv.h. theta holds the weights in panels of 16 outputs, then the bias; files
- * have [O,I,3,3].
+/* Convolution 3 x 3 with zeros around the image, see kernels/conv.h. theta holds the weights in panels of 16 outputs, then the bias;
+ * files have [O,I,3,3].
  *
- * Large maps are dealt out by images, small ones by panels, so that a task reads few weights or few images over and over. The gradient of
- * the weights is dealt out by input channels, all images each: nothing is added across tasks. */
+ * Large maps are divided into tasks by images, small ones by panels, so that a task reads few weights or few images repeatedly. The
+ * gradient of the weights is divided by input channels, with all images in each task: nothing is added across tasks. */
 #include "kernels/conv.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ enum {
     PANEL = LLI_CONV_PANEL,
     TAPS = LLI_CONV_TAPS,
     PIXELS = 4096, /* of a task, about */
-    LARGE = 256    /* pixels of a map that is dealt out by images alone */
+    LARGE = 256    /* pixels of a map that is divided by images alone */
 };
 
 typedef struct job {

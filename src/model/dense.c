@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* y = W x + b, with W [out,in]. Three products: y = x W', dx = dy W, dW = dy' x. The left one of each is packed once, then the product is
- * cut into tiles of its result.
+/* y = W x + b, with W [out,in]. Three products: y = x W', dx = dy W, dW = dy' x. The left one of each is packed once, then the product
+ * is cut into tiles of its result.
  *
- * theta holds W in panels of 16 outputs, [panel][in][16], then b; all three products read or write it as it lies. What lies beyond the last
- * output means nothing. A piece of dW, some inputs of one panel, goes to the update while it is in the cache. */
+ * theta holds W in panels of 16 outputs, [panel][in][16], then b; all three products read or write it in place. Values beyond the last
+ * output are unused. A piece of dW, some inputs of one panel, goes to the update while it is in the cache. */
 #include <math.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 
 enum {
     PANEL = LLI_GEMM_PANEL,
-    TILES = 16,         /* of rows of the batch in a task, at most */
-    PIECE = 32,         /* tiles of inputs in a piece of the gradient, at most */
+    TILES = 16,          /* of rows of the batch in a task, at most */
+    PIECE = 32,          /* tiles of inputs in a piece of the gradient, at most */
     TASK_WORK = 1 << 21, /* multiply-adds of a task, about */
     PACK_WORK = 1 << 16  /* elements that a task packs, about */
 };
@@ -22,8 +22,8 @@ enum {
 typedef struct job {
     const lli_run *run;
     const lli_layer *layer;
-    lli_matrix a;   /* [m,k] */
-    float *packed;  /* the same */
+    lli_matrix a;  /* [m,k] */
+    float *packed; /* the same */
     int64_t m, k;
     float *out;     /* y or dx */
     const float *g; /* dy */
@@ -171,7 +171,7 @@ static ll_status weight_task(ll_context *ctx, void *arg, int64_t task, int worke
     float *gradient = lli_layer_scratch(j->run, worker), *work = gradient + PIECE * LLI_GEMM_TILE * PANEL;
     int64_t tiles = lli_gemm_tiles(j->m);
     for (int64_t q = task * j->width; q < LLI_MIN(j->panels, (task + 1) * j->width); q++) {
-        if (q == j->panels - 1) /* what lies beyond the last output has no gradient */
+        if (q == j->panels - 1) /* beyond the last output there is no gradient */
             memset(gradient, 0, PIECE * LLI_GEMM_TILE * PANEL * sizeof *gradient);
         for (int64_t first = 0; first < tiles; first += PIECE) {
             const lli_gemm product = {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "kernels/large.h"
 #include "kernels/require.h"
-#include "model/large.h"
+#include "model/large_head.h"
 
 ll_status lli_head_alloc(ll_head **out, ll_context *ctx, int64_t K, int64_t D) {
     *out = NULL;
@@ -74,8 +74,8 @@ static ll_status find_layout(ll_context *ctx, bool *transposed, const ll_array *
                         D);
     if (kd && dk)
         return lli_fail(ctx, LL_ERR_DATA,
-                        "the head's weight is %s, so [K,D] (PyTorch) and [D,K] (Keras) look the same; say which with --head-layout kd or "
-                        "--head-layout dk",
+                        "the head's weight is %s, so [K,D] (PyTorch) and [D,K] (Keras) look the same; say which with `head-layout kd` or "
+                        "`head-layout dk`",
                         lli_array_text(text, weight));
     *transposed = dk;
     return LL_OK;
@@ -88,14 +88,18 @@ ll_status ll_head_new(ll_head **out, ll_context *ctx, ll_array weight, const ll_
     if (bias)
         LLI_TRY(lli_array_check(ctx, "the head's bias", bias));
     if ((unsigned)layout > LL_HEAD_LAYOUT_DK || features < 1)
-        return lli_fail(ctx, LL_ERR_USAGE, "ll_head_new: layout is %d and features is %" PRId64 "; expected one of ll_head_layout and at "
-                        "least 1", (int)layout, features);
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "ll_head_new: layout is %d and features is %" PRId64 "; expected one of ll_head_layout and at "
+                        "least 1",
+                        (int)layout, features);
     bool transposed = false;
     LLI_TRY(find_layout(ctx, &transposed, &weight, features, layout));
     int64_t D = features, K = transposed ? weight.shape[1] : weight.shape[0];
     char text[LLI_ARRAY_TEXT];
     if (K < 2)
-        return lli_fail(ctx, LL_ERR_DATA, "the head's weight is %s, which is %" PRId64 " class; at least two are needed",
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "the head's weight is %s, which is %" PRId64 " class; at least two are needed: one output "
+                        "with a sigmoid is two classes with the weights -w / 2 and w / 2, numpy.vstack([-w, w]) / 2, and so is its bias",
                         lli_array_text(text, &weight), K);
     if (bias && (lli_array_count(bias) != K || bias->rank < 1))
         return lli_fail(ctx, LL_ERR_DATA, "the head's bias is %s; expected [%" PRId64 "], one number per class", lli_array_text(text, bias),
@@ -156,14 +160,19 @@ static void unpack(const lli_model *m, float *const *tensors, const float *theta
     }
 }
 
-static int64_t work_floats(const lli_model *m, int64_t B, int workers) {
+static int64_t step_floats(const lli_model *m, int64_t B, int workers) {
     (void)workers; /* a step too short to share */
     return m->kernels->step_floats(B, m->D, m->K);
 }
 
+static int64_t descend_floats(const lli_model *m, int64_t B, int workers) {
+    (void)workers;
+    return m->floats + B * (lli_kernels_stride(m->D) + lli_kernels_stride_classes(m->K));
+}
+
 lli_head_step lli_head_step_of(const lli_step *s) {
     return (lli_head_step){
-        .batch = {s->rows, s->labels, s->n, s->next, s->next_n},
+        .batch = {s->rows, s->labels, s->weights, s->n, s->next, s->next_n},
         .update =
             {
                 .shrink = (float)(1 - s->lr * s->decay),
@@ -184,33 +193,64 @@ static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *t
     return LL_OK;
 }
 
-static const lli_model_ops rows_ops = {.pack = pack, .unpack = unpack, .work_floats = work_floats, .step = step};
+lli_update lli_head_mean_gradient(int64_t n) {
+    return (lli_update){.shrink = 1, .scale = -1 / (float)n};
+}
+
+/* One piece per class: its weights and its bias, without the padding. */
+static ll_status descend(double *nll, ll_context *ctx, const lli_model *m, lli_apply_fn *apply, void *arg, float *theta, float *work,
+                         const lli_rows *rows, const lli_step *s) {
+    (void)ctx;
+    const lli_head_step h = lli_head_step_of(s);
+    const lli_update mean = lli_head_mean_gradient(s->n);
+    int64_t ld = lli_kernels_stride(m->D), ldk = lli_kernels_stride_classes(m->K);
+    float *gradient = work, *z = gradient + m->floats, *g = z + s->n * ld;
+    m->kernels->gather(z, rows->features, rows->half, s->rows, 0, s->n, m->D, ld);
+    if (h.dropout)
+        m->kernels->mask(z, z, &h.mask, 0, s->n, m->D, ld);
+    m->kernels->logits(g, theta, z, s->n, m->K, ld, ldk);
+    *nll = m->kernels->residual(g, s->labels, s->weights, s->n, m->K, ldk);
+    memset(gradient, 0, (size_t)m->floats * sizeof *gradient);
+    m->kernels->update(gradient, g, z, &mean, s->n, m->K, m->D, ld, ldk);
+    for (int64_t k = 0; k < m->K; k++)
+        apply(arg, &m->part[0], k * ld, m->D + 1, gradient + k * ld);
+    return LL_OK;
+}
+
+static const lli_model_ops rows_ops = {
+    .pack = pack, .unpack = unpack, .descend = descend, .descend_floats = descend_floats, .step = step, .step_floats = step_floats};
+
+/* Weights and biases have the same prior, so they are one part. */
+static void set_layout(lli_model *m, const lli_model_ops *ops, int64_t floats) {
+    m->ops = ops;
+    m->floats = floats;
+    m->parts = 1;
+    m->part[0] = (lli_part){.count = floats, .role = LLI_ROLE_KERNEL};
+}
 
 ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {
     const lli_kernels *kernels;
     LLI_TRY(lli_kernels_require(ctx, &kernels));
     *model = (lli_model){
-        .ops = &rows_ops,
         .kernels = kernels,
         .padded = true,
         .D = D,
         .K = K,
-        .floats = K * lli_kernels_stride(D),
         .tensors = 2,
         .tensor = {{"W", 2, {K, D}, K * D, LLI_ROLE_KERNEL}, {"b", 1, {K}, K, LLI_ROLE_BIAS}},
         .features = D,
         .head_tensor = 0,
         .mask_layers = 1,
     };
+    set_layout(model, &rows_ops, K * lli_kernels_stride(D));
     return LL_OK;
 }
 
 ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) {
     LLI_TRY(lli_head_rows(ctx, model, K, D));
-    if (lli_large_suits(model->kernels, K, D)) {
-        model->ops = &lli_large_ops;
+    if (lli_large_head_suits(model->kernels, K, D)) {
         model->padded = false;
-        model->floats = lli_large_floats(K, D);
+        set_layout(model, &lli_large_head_ops, lli_large_floats(K, D));
     }
     return LL_OK;
 }

@@ -34,5 +34,6 @@ typedef struct lli_head_step {
 } lli_head_step;
 
 lli_head_step lli_head_step_of(const lli_step *step);
+lli_update lli_head_mean_gradient(int64_t n); /* makes of zeros the mean gradient of n rows */
 
 #endif

@@ -23,44 +23,44 @@ typedef struct lli_layer_kind lli_layer_kind;
 typedef struct lli_layer {
     const lli_layer_kind *kind;
     /* asked for by the text of the network */
-    int64_t units;    /* dense: outputs. conv: channels. Else 0 */
-    uint32_t drop16;  /* dropout: the network's own rate, 0 where it has none */
-    bool place;       /* dropout: a place of MC-Dropout */
-    int mask;         /* dropout: number of its mask */
-    bool hidden;      /* not the last dense layer */
-    bool fused;       /* of a layer and the ReLU behind it: the former does both */
-    bool gated;       /* of a ReLU and the layer behind it: the latter does the backward of both */
-    bool first;       /* nothing before it has parameters: nobody needs the gradient of its input */
+    int64_t units;   /* dense: outputs. conv: channels. Else 0 */
+    uint32_t drop16; /* dropout: the network's own rate, 0 where it has none */
+    bool place;      /* dropout: a place of MC-Dropout */
+    int mask;        /* dropout: number of its mask */
+    bool hidden;     /* not the last dense layer */
+    bool fused;      /* the layer also does the ReLU after it */
+    bool gated;      /* the layer also does the backward of the ReLU before it */
+    bool first;      /* nothing before it has parameters: the gradient of its input is not needed */
     /* set by the network, then by kind->plan */
     lli_extent in, out;
     int parts;
     lli_part part[LLI_LAYER_PARTS_MAX];     /* first: of theta */
     lli_tensor tensor[LLI_LAYER_PARTS_MAX]; /* one for each part; name = what stands behind layers.<i>. */
-    const struct lli_conv_kernels *conv; /* conv: what does the work */
-    int64_t ld;       /* floats between rows of the output: its units, but for the logits */
+    const struct lli_conv_kernels *conv;    /* conv: what does the work */
+    int64_t ld;                             /* floats between rows of the output: its units, but for the logits */
 } lli_layer;
 
 /* One pass over the layers. */
 typedef struct lli_run {
     ll_context *ctx;
     const lli_kernels *kernels;
-    int64_t n;             /* rows */
-    float *theta;          /* written only at statistics, while training; and by apply */
-    const lli_step *step;  /* training: its keys and rates; NULL = inference */
-    const lli_pass *pass;  /* inference under the masks of MC-Dropout; NULL = none */
-    lli_apply_fn *apply;   /* takes the gradient of parameters */
+    int64_t n;            /* rows */
+    float *theta;         /* written only at statistics, while training; and by apply */
+    const lli_step *step; /* training: its keys and rates; NULL = inference */
+    const lli_pass *pass; /* inference under the masks of MC-Dropout; NULL = none */
+    lli_apply_fn *apply;  /* takes the gradient of parameters */
     void *arg;
-    float *scratch;        /* [workers,scratch_floats] */
+    float *scratch; /* [workers,scratch_floats] */
     int64_t scratch_floats;
-    float *shared;         /* for all workers of a call */
+    float *shared; /* for all workers of a call */
 } lli_run;
 
 struct lli_layer_kind {
     const char *name;
     bool fuses;    /* does the ReLU that follows on the way, where layer->fused */
     bool gates;    /* does the backward of the ReLU before it on the way, where layer->gated */
-    bool in_place; /* forward may have y = x, backward dx = dy: then the network calls it so. Such a layer comes behind any other, so
-                      backward may not count on what forward left in y, unless it can live with the change (ReLU can). */
+    bool in_place; /* forward may have y = x, backward dx = dy: then the network calls it so. Such a layer may follow any other, so
+                    * backward must not rely on what forward left in y, unless the change does no harm (as for ReLU). */
     /* Fills out, parts (first = 0, only count and role) and tensors. LL_ERR_USAGE where the input does not suit. */
     ll_status (*plan)(ll_context *ctx, lli_layer *layer);
     /* The functions below may be NULL where a type has no parameters, keeps nothing, needs no scratch. theta is the whole vector. */

@@ -19,7 +19,7 @@ typedef struct job {
 static ll_status plan(ll_context *ctx, lli_layer *layer) {
     if (layer->in.H < 2 || layer->in.W < 2)
         return lli_fail(ctx, LL_ERR_USAGE,
-                        "max-pooling meets an image of %" PRId64 " x %" PRId64 "; expected at least 2 x 2, so the images are too small for "
+                        "max-pooling got an image of %" PRId64 " x %" PRId64 "; expected at least 2 x 2, so the images are too small for "
                         "this network (vgg16: 32 x 32)",
                         layer->in.H, layer->in.W);
     layer->out = (lli_extent){layer->in.H / 2, layer->in.W / 2, layer->in.C};

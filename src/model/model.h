@@ -10,21 +10,22 @@
 
 typedef struct lli_model lli_model;
 
-/* One step: theta <- theta + lr (mean grad log p - tau theta / N) + noise xi. */
+/* One step. With the rule of sgd and sgld: theta <- theta + lr ((1/n) sum w grad log p - tau theta / N) + noise xi. */
 typedef struct lli_step {
     const int64_t *rows;   /* [n] of the row source */
     const int32_t *labels; /* [n] of those rows */
+    const float *weights;  /* [n] w of those rows; NULL: all 1 */
     int64_t n;
-    const int64_t *next;   /* [next_n] rows of the steps that follow, some of which are fetched meanwhile; NULL where there is none */
+    const int64_t *next; /* [next_n] rows of the steps that follow, some of which are fetched meanwhile; NULL where there is none */
     int64_t next_n;
     double lr;
-    double decay;          /* tau / N */
-    double noise;          /* sqrt(2 lr / N), 0 without */
-    uint32_t drop16;       /* dropout rate in 2^-16, 0 without */
-    bool drop_own;         /* drop16 acts at the network's own dropout layers, not at the places of MC-Dropout */
+    double decay;    /* tau / N */
+    double noise;    /* sqrt(2 lr / N), 0 without */
+    uint32_t drop16; /* dropout rate in 2^-16, 0 without */
+    bool drop_own;   /* drop16 acts at the network's own dropout layers, not at the places of MC-Dropout */
     uint64_t seed;
-    int64_t member, step;  /* key the noise and the masks */
-    int64_t epoch;         /* keys the augmentation */
+    int64_t member, step; /* key the noise and the masks */
+    int64_t epoch;        /* keys the augmentation */
 } lli_step;
 
 /* One pass of MC-Dropout: keys of the masks. */
@@ -32,13 +33,14 @@ typedef struct lli_pass {
     uint64_t seed;
     int64_t pass;
     uint32_t drop16;
-    bool own;    /* at the network's own dropout layers */
-    int64_t row; /* index of the first row */
-    float *unmasked;  /* [n,unmasked_units] room for what comes before the first mask, which is the same in every pass; NULL: not kept */
-    bool known;       /* it is there already, from an earlier pass over these rows */
+    bool own;             /* at the network's own dropout layers */
+    int64_t row;          /* index of the first row */
+    const uint64_t *keys; /* [n] rows that have keys instead; NULL: they are numbered */
+    float *unmasked;      /* [n,unmasked_units] for what comes before the first mask, which is the same in every pass; NULL: not kept */
+    bool known;           /* it is there already, from an earlier pass over these rows */
 } lli_pass;
 
-/* What a parameter is: who moves it, and what pulls at it. */
+/* The role of a parameter: what moves it, and whether it has a prior. */
 typedef enum lli_role {
     LLI_ROLE_KERNEL,
     LLI_ROLE_BIAS,
@@ -54,8 +56,8 @@ typedef struct lli_part {
     bool hidden; /* not of the last layer: the L2 term of training acts on hidden kernels only */
 } lli_part;
 
-/* What becomes of a finished piece of the gradient, [count] from `first` of theta, all of one part: the update of an optimiser, the step of
- * sgd, a copy. Called once for each piece, by any worker; nobody reads those parameters in this step any more. */
+/* What becomes of a finished piece of the gradient, [count] from `first` of theta, all of one part: the update of an optimiser, the step
+ * of sgd, a copy. Called once for each piece, by any worker; those parameters are not read again in this step. */
 typedef void lli_apply_fn(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient);
 
 /* A tensor of the model as files see it. */
@@ -71,22 +73,25 @@ typedef struct lli_model_ops {
     /* theta <-> tensors; theta may hold padding, tensors never do. */
     void (*pack)(const lli_model *model, float *theta, const float *const *tensors);
     void (*unpack)(const lli_model *model, float *const *tensors, const float *theta);
-    int64_t (*work_floats)(const lli_model *model, int64_t B,
-                           int workers); /* workspace of step for batches of up to B, on up to so many workers */
-    /* *nll = sum over the batch of -log p(y|z) before the step; not finite when the step failed numerically. Uses the workers of ctx where
-     * the step is long enough to be shared. */
+    /* Hands the gradient of the mean over the batch of -w log p to `apply` piece by piece, each of which may be applied to theta at
+     * once; none at statistics, which move in theta. *nll = sum over the batch of -w log p(y|z) before the step; not finite when the
+     * step failed numerically. A network's own dropout and the augmentation of rows are on; step->drop16 > 0 puts MC-Dropout in the
+     * place of the former. Uses the workers of ctx where the step is long enough to be shared. work has descend_floats for batches of up
+     * to B, on up to that many workers. */
+    ll_status (*descend)(double *nll, ll_context *ctx, const lli_model *model, lli_apply_fn *apply, void *arg, float *theta, float *work,
+                         const lli_rows *rows, const lli_step *step);
+    int64_t (*descend_floats)(const lli_model *model, int64_t B, int workers);
+    /* Gradient and the rule of sgd and sgld in one, faster; the same up to rounding. NULL: there is no such kernel. work has
+     * step_floats. */
     ll_status (*step)(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows,
                       const lli_step *step);
+    int64_t (*step_floats)(const lli_model *model, int64_t B, int workers);
+    /* xi[i] = the normal of element first + i of theta, 0 in the padding; first and count are multiples of 16. NULL: the number in the
+     * stream is the place in theta. */
+    void (*normals)(const lli_model *model, float *xi, lli_stream stream, int64_t first, int64_t count);
 
     /* The following are NULL for the head, whose features are its representation. */
 
-    /* gradient [floats] of the mean over the batch of -log p; zero at statistics, which move in theta. *nll as above. The network's own
-     * dropout and the augmentation of rows are on; step->drop16 > 0 puts MC-Dropout in the place of the former. */
-    ll_status (*gradient)(double *nll, ll_context *ctx, const lli_model *model, float *gradient, float *theta, float *work,
-                          const lli_rows *rows, const lli_step *step);
-    /* The same, handed to `apply` piece by piece, while a piece is still in the cache: gradient and update in one go over theta. */
-    ll_status (*descend)(double *nll, ll_context *ctx, const lli_model *model, lli_apply_fn *apply, void *arg, float *theta, float *work,
-                         const lli_rows *rows, const lli_step *step);
     /* Inference: z [n,features] of rows first .. first+n-1. pass != NULL: under the masks of MC-Dropout, all but that before the last
      * layer, which belongs to the head. work has represent_floats. */
     ll_status (*represent)(ll_context *ctx, const lli_model *model, float *z, const float *theta, float *work, const lli_rows *rows,
@@ -101,7 +106,7 @@ enum { LLI_TENSORS_MAX = 128, LLI_PARTS_MAX = LLI_TENSORS_MAX };
 struct lli_model {
     const lli_model_ops *ops;
     const struct lli_kernels *kernels;
-    bool padded;    /* steps are faster with padded rows */
+    bool padded; /* steps are faster with padded rows */
     int64_t D, K;
     int64_t floats; /* of theta, padding included */
     int tensors;
@@ -113,5 +118,20 @@ struct lli_model {
     bool own_dropout; /* has dropout layers of its own, besides the places of MC-Dropout */
     int mask_layers;  /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
 };
+
+/* Tensors one after the other in a block of so many floats. */
+static inline int64_t lli_model_tensor_floats(const lli_model *model) {
+    int64_t floats = 0;
+    for (int i = 0; i < model->tensors; i++)
+        floats += model->tensor[i].count;
+    return floats;
+}
+
+static inline void lli_model_place_tensors(float *tensors[LLI_TENSORS_MAX], const lli_model *model, float *block) {
+    for (int i = 0; i < model->tensors; block += model->tensor[i++].count)
+        tensors[i] = block;
+}
+
+void lli_model_normals(const lli_model *model, float *xi, lli_stream stream, int64_t first, int64_t count);
 
 #endif

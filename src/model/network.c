@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "kernels/require.h"
 #include "model/input.h"
-#include "model/langevin.h"
 #include "model/sequence.h"
 
 enum { INPUT_WORK = 1 << 15 }; /* elements of the input in a task, at least */
@@ -29,11 +28,11 @@ static const lli_network *network_of(const lli_model *model) {
 
 /* The memory of a pass. In training every layer keeps its output; in inference the outputs take turns in two buffers. */
 typedef struct memory {
-    float *x;                          /* [n,D] */
-    float *y[LLI_SEQUENCE_MAX];        /* of a layer that works in place: that of the one before */
+    float *x;                   /* [n,D] */
+    float *y[LLI_SEQUENCE_MAX]; /* of a layer that works in place: that of the one before */
     float *keep[LLI_SEQUENCE_MAX];
-    float *turn[2];                    /* training: gradients of activations */
-    float *scratch;                    /* [workers,scratch_floats] */
+    float *turn[2]; /* training: gradients of activations */
+    float *scratch; /* [workers,scratch_floats] */
     int64_t scratch_floats;
     float *shared;
 } memory;
@@ -93,7 +92,7 @@ static int64_t inference_memory(memory *m, const lli_network *net, float *work, 
     return at;
 }
 
-static int64_t work_floats(const lli_model *model, int64_t B, int workers) {
+static int64_t descend_floats(const lli_model *model, int64_t B, int workers) {
     return training_memory(&(memory){0}, network_of(model), NULL, B, workers);
 }
 
@@ -188,31 +187,10 @@ static ll_status descend(double *nll, ll_context *ctx, const lli_model *model, l
     int last = net->sequence.count - 1;
     int64_t ldk = net->sequence.layer[last].ld;
     float *logits = m.y[last], scale = 1 / (float)step->n;
-    *nll = model->kernels->residual(logits, step->labels, step->n, model->K, ldk);
+    *nll = model->kernels->residual(logits, step->labels, step->weights, step->n, model->K, ldk);
     for (int64_t i = 0; i < step->n * ldk; i++)
         logits[i] *= scale;
     return backward(&run, net, &m, logits);
-}
-
-typedef struct copying {
-    float *gradient;
-} copying;
-
-static void copy(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
-    (void)part;
-    memcpy(((copying *)arg)->gradient + first, gradient, (size_t)count * sizeof *gradient);
-}
-
-static ll_status gradient(double *nll, ll_context *ctx, const lli_model *model, float *out, float *theta, float *work, const lli_rows *rows,
-                          const lli_step *s) {
-    memset(out, 0, (size_t)model->floats * sizeof *out);
-    return descend(nll, ctx, model, copy, &(copying){out}, theta, work, rows, s);
-}
-
-static ll_status step(double *nll, ll_context *ctx, const lli_model *model, float *theta, float *work, const lli_rows *rows,
-                      const lli_step *s) {
-    lli_langevin l = lli_langevin_of(model->kernels, theta, s);
-    return descend(nll, ctx, model, lli_langevin_piece, &l, theta, work, rows, s);
 }
 
 /* The layers of the representation: all but the last dense layer and the dropout before it. */
@@ -257,34 +235,32 @@ static ll_status represent(ll_context *ctx, const lli_model *model, float *z, co
         last--; /* the last one that writes to another place: from there on all is in z */
     bool keeps = pass && pass->unmasked, known = keeps && pass->known;
     int masked = keeps ? first_mask(net, pass->own) : -1, begin = known ? masked : 0;
-    size_t kept = keeps ? (size_t)(n * unmasked_units(model, pass->own)) * sizeof(float) : 0;
+    size_t bytes = keeps ? (size_t)(n * unmasked_units(model, pass->own)) * sizeof(float) : 0;
     const lli_input input = {.kernels = model->kernels, .rows = rows, .first = first};
     float *x = last < begin ? z : m.turn[0];
     if (known)
-        memcpy(x, pass->unmasked, kept);
+        memcpy(x, pass->unmasked, bytes);
     else
         LLI_TRY(read_input(&run, &input, x));
     for (int l = begin, turn = 1; l < layers; l++) {
         const lli_layer *layer = &net->sequence.layer[l];
         if (l == masked && !known)
-            memcpy(pass->unmasked, x, kept);
+            memcpy(pass->unmasked, x, bytes);
         float *y = layer->kind->in_place ? x : l == last ? z : m.turn[turn];
         LLI_TRY(layer->kind->forward(&run, layer, y, x, NULL));
         turn = layer->kind->in_place ? turn : 1 - turn;
         x = y;
     }
     if (masked == layers && !known)
-        memcpy(pass->unmasked, x, kept);
+        memcpy(pass->unmasked, x, bytes);
     return LL_OK;
 }
 
 static const lli_model_ops ops = {
     .pack = pack,
     .unpack = unpack,
-    .work_floats = work_floats,
-    .step = step,
-    .gradient = gradient,
     .descend = descend,
+    .descend_floats = descend_floats,
     .represent = represent,
     .represent_floats = represent_floats,
     .unmasked_units = unmasked_units,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A network as a model: a sequence of layers told by a short text. docs/math/network.md
+/* A network as a model: a sequence of layers described by a short text. docs/math/network.md
  *
  *     mlp:512,20        dense layers of 512 and 20 units with ReLU, then dense K
- *     vgg16             VGG-16 with batch norm for small images; vgg16:width=0.25 has a quarter of its channels
+ *     vgg16             VGG-16 with batch norm for small images; vgg16:width=0.25 has a quarter of its channels,
+ *                       and vgg16:dropout=0.3 each of its own dropout rates (.3, .4, .5) times 0.3
  *     head:2            two dense layers on features: L - 1 hidden ones of D units with ReLU, then dense K
  *
  * Every network is a representation (all but the last dense layer) and a softmax head (that layer). Tensors have PyTorch's shapes and the
@@ -16,7 +17,7 @@
 
 typedef struct lli_network lli_network; /* its first member is the lli_model */
 
-/* Input height, width, channels: 1, 1, D for plain features. LL_ERR_USAGE for a text that is none, with the grammar in the sentence. */
+/* Input height, width, channels: 1, 1, D for plain features. LL_ERR_USAGE for a text that describes none, with the grammar. */
 ll_status lli_network_new(lli_network **out, ll_context *ctx, const char *text, int64_t height, int64_t width, int64_t channels,
                           int64_t K) LL_CHECK_RESULT;
 void lli_network_free(lli_network *network); /* NULL is fine */

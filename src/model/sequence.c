@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#define GRAMMAR "expected mlp:U,U,.. (units of the hidden layers), vgg16 or vgg16:width=W (0 < W <= 4), or head:L (1 to 8 dense layers)"
+#define GRAMMAR                                                                                                                   \
+    "expected mlp:U,U,.. (units of the hidden layers), vgg16 or vgg16:width=W,dropout=F (0 < W <= 4, F <= 1), or head:L (1 to 8 " \
+    "dense layers)"
 
 enum { UNITS_MAX = 1 << 20, HIDDEN_MAX = 16, HEAD_MAX = 8 };
 
@@ -69,12 +71,17 @@ static int64_t parse_count(const char **text, int64_t most) {
     return *c == ',' && c[1] == '\0' ? 0 : n;
 }
 
-/* A decimal fraction such as 0.25 in (0,4]. 0: there is none. */
-static double parse_width(const char *text) {
+/* The number behind the key that *text begins with: a decimal fraction such as 0.25, up to `most`, that ends at a comma or the end; moves
+ * *text behind it. False: another key, or no such number. */
+static bool parse_fraction(const char **text, const char *key, double most, double *out) {
     double value = 0, unit = 1;
     bool point = false;
     int digits = 0;
-    for (const char *c = text; *c; c++) {
+    size_t length = strlen(key);
+    if (strncmp(*text, key, length) != 0)
+        return false;
+    const char *c = *text + length;
+    for (; *c && *c != ','; c++) {
         if (*c == '.' && !point) {
             point = true;
         } else if (*c >= '0' && *c <= '9' && digits < 9) {
@@ -82,15 +89,16 @@ static double parse_width(const char *text) {
             unit *= point ? 10 : 1;
             digits++;
         } else {
-            return 0;
+            return false;
         }
     }
-    value /= unit;
-    return value <= 4 ? value : 0;
+    *out = value / unit;
+    *text = *c == ',' ? c + 1 : c;
+    return digits > 0 && *out <= most && (*c == '\0' || c[1] != '\0');
 }
 
 static ll_status bad_text(builder *b) {
-    return lli_fail(b->ctx, LL_ERR_USAGE, "'%s' tells no network; " GRAMMAR, b->text);
+    return lli_fail(b->ctx, LL_ERR_USAGE, "'%s' does not describe a network; " GRAMMAR, b->text);
 }
 
 /* Dense layers with ReLU, MC-Dropout before all but the first. */
@@ -136,10 +144,14 @@ static ll_status vgg16(builder *b, const char *options) {
         int64_t channels;
         int convs;
     } group[] = {{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}};
-    double width = 1;
-    if (*options)
-        width = strncmp(options, "width=", 6) == 0 ? parse_width(options + 6) : 0;
-    if (!(width > 0))
+    double width = NAN, own = NAN;
+    while (*options)
+        if (!(isnan(width) && parse_fraction(&options, "width=", 4, &width)) &&
+            !(isnan(own) && parse_fraction(&options, "dropout=", 1, &own)))
+            return bad_text(b);
+    width = isnan(width) ? 1 : width;
+    own = isnan(own) ? 1 : own;
+    if (width == 0)
         return bad_text(b);
     for (size_t g = 0; g < LLI_COUNT(group); g++) {
         for (int c = 0; c < group[g].convs; c++) {
@@ -147,15 +159,15 @@ static ll_status vgg16(builder *b, const char *options) {
             LLI_TRY(plain(b, "relu"));
             LLI_TRY(plain(b, "batchnorm"));
             if (c + 1 < group[g].convs)
-                LLI_TRY(dropout(b, g == 0 ? 0.3 : 0.4, false));
+                LLI_TRY(dropout(b, own * (g == 0 ? 0.3 : 0.4), false));
         }
         LLI_TRY(plain(b, "maxpool"));
-        LLI_TRY(dropout(b, g + 1 < LLI_COUNT(group) ? 0 : 0.5, true));
+        LLI_TRY(dropout(b, g + 1 < LLI_COUNT(group) ? 0 : own * 0.5, true));
     }
     LLI_TRY(dense(b, scaled(512, width)));
     LLI_TRY(plain(b, "relu"));
     LLI_TRY(plain(b, "batchnorm"));
-    return head(b, 0.5);
+    return head(b, own * 0.5);
 }
 
 static const struct {
@@ -163,8 +175,8 @@ static const struct {
     ll_status (*build)(builder *b, const char *options); /* options: what stands behind the colon */
 } families[] = {{"mlp", mlp}, {"head", deep_head}, {"vgg16", vgg16}};
 
-/* A ReLU goes with the layer before it where that one can do it, and its backward with the layer behind it; nobody asks for the gradient of
- * what comes before the first parameters. */
+/* A ReLU is done by the layer before it if that one can, and its backward by the layer after it; the gradient before the first
+ * parameters is not computed. */
 static void finish(lli_sequence *s) {
     bool parameters = false;
     for (int l = 0; l < s->count; l++) {

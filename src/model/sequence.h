@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The layers of a network, and the text that tells them. Only network.c and sequence.c know this struct. */
+/* The layers of a network, and the text that describes them. Only network.c and sequence.c know this struct. */
 #ifndef LLI_MODEL_SEQUENCE_H
 #define LLI_MODEL_SEQUENCE_H
 
@@ -13,7 +13,7 @@ typedef struct lli_sequence {
     int masks;                         /* places of dropout so far */
 } lli_sequence;
 
-/* The layers that `text` tells for this input, each planned. LL_ERR_USAGE for a text that is none, with the grammar in the sentence. */
+/* The layers that `text` describes for this input, each planned. LL_ERR_USAGE for any other text, with the grammar in the sentence. */
 ll_status lli_sequence_parse(ll_context *ctx, lli_sequence *out, const char *text, lli_extent in, int64_t K) LL_CHECK_RESULT;
 
 #endif

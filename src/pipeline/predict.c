@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* From an ensemble and a data set to a predictions file, block by block. */
+/* From an ensemble and a data set to predictions, in memory or in a file. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/abi.h"
+#include "base/costs.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "formats/format.h"
-#include "pipeline/rows.h"
-#include "predict/extra.h"
-#include "predict/predictor.h"
+#include "data/row_list.h"
+#include "predict/answers.h"
+#include "predict/predictions.h"
+#include "store/parts.h"
 
 void ll_predict_options_init(ll_predict_options *options, size_t struct_size) {
-    const ll_predict_options defaults = {.classifier = "mean", .by = "sr", .threshold = NAN};
+    const ll_predict_options defaults = {.classifier = "mean", .by = "sr", .threshold = NAN, .link = "mc"};
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
@@ -25,15 +27,17 @@ static const ll_option table[] = {
     {"classifier", 0, LL_OPTION_CHOICE, AT(classifier), "RULE", "mean|votes", 0, 0, false, false, "mean",
      "label = class of the largest mean probability, or of most votes"},
     {"by", 0, LL_OPTION_CHOICE, AT(by), "CONFIDENCE", "sr|std|hq|maxmin|entropy|mi|margin", 0, 0, false, false, "sr",
-     "the confidence that --threshold cuts"},
+     "the confidence that `threshold` applies to"},
     {"threshold", 0, LL_OPTION_REAL, AT(threshold), "C", NULL, -INFINITY, INFINITY, false, false, "none",
-     "add abstain: true where the confidence is below C"},
+     "add abstain: true where the confidence is below C", LL_OPTION_UNSET_NAN},
     {"members", 0, LL_OPTION_TEXT, AT(members), "ROWS", NULL, 0, 0, false, false, "none",
-     "rows like 0,5,10:20 whose answers are kept member by member"},
+     "rows, like 0,5,10:20, for which the answer of each member is kept"},
     {"row-offset", 0, LL_OPTION_INT, AT(row_offset), "ROW", NULL, 0, 1e15, false, false, "0",
-     "index of the first row, which keys the masks of dropout"},
-    {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 0, 1 << 20, false, false, "256, networks 32 to 1024",
-     "rows predicted at once; does not change a bit"},
+     "index of the first row; it selects the masks of dropout"},
+    {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 1, 1 << 20, false, false, "256, networks 32 to 1024",
+     "rows predicted at once; does not change the result", LL_OPTION_UNSET_ZERO},
+    {"link", 0, LL_OPTION_CHOICE, AT(link), "HOW", LLI_LINK_NAMES, 0, 0, false, false, "mc",
+     "laplace: from logits to probabilities: S draws a row, or a closed form, which is one member"},
 };
 
 const ll_option *ll_predict_options_table(size_t *count) {
@@ -42,166 +46,204 @@ const ll_option *ll_predict_options_table(size_t *count) {
     return table;
 }
 
-/* The arrays of the file, and where each block's rows come from. */
-enum { ROW_ARRAYS = LL_CONFIDENCE_COUNT + LLI_EXTRA_COUNT + 5, ARRAYS_MAX = 2 * ROW_ARRAYS + 4, NAME_MAX_BYTES = 24 };
-
-/* The arrays with one entry per row of one data set; places in specs, -1 = absent. */
-typedef struct part {
-    struct writer *writer;
-    const ll_dataset *data;
-    const char *prefix;
-    int64_t probs, label, vote, truth, abstain, confidence[LL_CONFIDENCE_COUNT], extra[LLI_EXTRA_COUNT];
-    int64_t abstained;
-} part;
-
-typedef struct writer {
-    lli_sink *sink;
-    ll_named_array specs[ARRAYS_MAX];
-    char names[ARRAYS_MAX][NAME_MAX_BYTES];
-    int64_t count;
-    int64_t running, member_pmax, member_label, member_row; /* places in specs, -1 = absent */
-    bool by_votes;
-    ll_confidence by;
-    double threshold;
-    uint8_t *flags; /* [block] */
-} writer;
-
-static int64_t add(writer *w, const char *prefix, const char *name, ll_dtype dtype, int rank, int64_t rows, int64_t columns) {
-    char *full = w->names[w->count];
-    size_t length = strlen(prefix);
-    memcpy(full, prefix, length);
-    memcpy(full + length, name, strlen(name) + 1);
-    w->specs[w->count] = (ll_named_array){full, ll_array_view(NULL, dtype, rank, (int64_t[]){rows, columns})};
-    return w->count++;
-}
-
-static part plan_part(writer *w, const char *prefix, const ll_ensemble *e, const ll_dataset *data, bool probs) {
-    int64_t N = data->rows.N, S = e->plan.S;
-    part p = {.writer = w, .data = data, .prefix = prefix};
-    p.probs = probs ? add(w, prefix, "probs", LL_DTYPE_F32, 2, N, e->plan.K) : -1;
-    p.label = add(w, prefix, "label", LL_DTYPE_I32, 1, N, 0);
-    p.vote = add(w, prefix, "vote", LL_DTYPE_I32, 1, N, 0);
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-        bool exists = S > 1 || !ll_confidence_needs_members((ll_confidence)c);
-        p.confidence[c] = exists ? add(w, prefix, ll_confidence_name((ll_confidence)c), LL_DTYPE_F64, 1, N, 0) : -1;
-    }
-    bool truth = data->labels && !*prefix;
-    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
-        p.extra[x] = x != LLI_EXTRA_LOG_TRUE || truth ? add(w, prefix, lli_extra_name(x), LL_DTYPE_F64, 1, N, 0) : -1;
-    p.truth = truth ? add(w, prefix, "truth", LL_DTYPE_I32, 1, N, 0) : -1;
-    p.abstain = isnan(w->threshold) ? -1 : add(w, prefix, "abstain", LL_DTYPE_BOOL, 1, N, 0);
-    return p;
-}
-
-static void plan_whole(writer *w, int64_t S, const lli_predict_request *request, bool whole) {
-    bool members = whole && request->R > 0;
-    w->running = whole && request->running ? add(w, "", "running", LL_DTYPE_F64, 2, S, 3) : -1;
-    w->member_pmax = members ? add(w, "", "member_pmax", LL_DTYPE_F32, 2, request->R, S) : -1;
-    w->member_label = members ? add(w, "", "member_label", LL_DTYPE_I32, 2, request->R, S) : -1;
-    w->member_row = members ? add(w, "", "member_row", LL_DTYPE_I64, 1, request->R, 0) : -1;
-}
-
-static ll_status put(ll_context *ctx, writer *w, int64_t array, int64_t first, int64_t n, const void *data) {
-    return array < 0 ? LL_OK : lli_sink_write(w->sink, ctx, array, first, n, data);
-}
-
-static ll_status emit(ll_context *ctx, void *arg, int64_t first, int64_t n, const ll_prediction *block) {
-    part *p = arg;
-    writer *w = p->writer;
-    ll_prediction from = *block;
-    LLI_TRY(put(ctx, w, p->probs, first, n, block->probs));
-    LLI_TRY(put(ctx, w, p->label, first, n, w->by_votes ? block->vote : block->label));
-    LLI_TRY(put(ctx, w, p->vote, first, n, block->vote));
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        LLI_TRY(put(ctx, w, p->confidence[c], first, n, block->confidence[c]));
-    for (lli_extra x = 0; x < LLI_EXTRA_COUNT; x++)
-        LLI_TRY(put(ctx, w, p->extra[x], first, n, *lli_extra_of(&from, x)));
-    if (p->truth >= 0)
-        LLI_TRY(put(ctx, w, p->truth, first, n, p->data->labels + first));
-    if (p->abstain < 0)
-        return LL_OK;
-    for (int64_t i = 0; i < n; i++)
-        p->abstained += w->flags[i] = block->confidence[w->by][i] < w->threshold;
-    return put(ctx, w, p->abstain, first, n, w->flags);
-}
-
-static void tell_abstained(ll_context *ctx, const part *p, const ll_predict_options *o) {
-    if (p->abstain >= 0)
-        lli_log(ctx, LL_LOG_NOTE, "abstains on %" PRId64 " of %" PRId64 " %srows (%.2f %%), where %s < %g", p->abstained, p->data->rows.N,
-                *p->prefix ? "out-of-distribution " : "", 100 * (double)p->abstained / (double)p->data->rows.N, o->by, o->threshold);
-}
-
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_dataset *data, const ll_predict_options *o) {
     if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(ll_confidence_find(o->by)))
-        return lli_fail(ctx, LL_ERR_USAGE, "--by %s needs at least two members and this ensemble has one; use --by sr", o->by);
+        return lli_fail(ctx, LL_ERR_USAGE, "`by %s` needs at least two members and this ensemble has one; use `by sr`", o->by);
+    if (o->costs && strcmp(o->classifier, "votes") == 0)
+        return lli_fail(ctx, LL_ERR_USAGE, "`classifier votes` and `costs` both decide the class; give one of them");
     LLI_TRY(lli_predict_check_rows(ctx, e, &data->rows));
-    for (int64_t i = 0; data->K > e->plan.K && i < data->rows.N; i++)
-        if (data->labels[i] >= e->plan.K)
-            return lli_fail(ctx, LL_ERR_DATA,
-                            "the label at row %" PRId64 " is %d, but the ensemble has %" PRId64 " classes (0 to %" PRId64 ")", i,
-                            data->labels[i], e->plan.K, e->plan.K - 1);
+    return lli_dataset_check_labels(ctx, data, e->plan.K, "ensemble");
+}
+
+/* A pass with all that it borrows. */
+typedef struct job {
+    ll_predict_options options;
+    ll_ensemble ensemble; /* a view of the caller's */
+    lli_predict_request request;
+    int64_t *rows; /* whose members are kept; a part keeps its share of them */
+    double *costs;
+    lli_provenance provenance;
+    lli_predict_plan plan;
+} job;
+
+static void job_free(job *j) {
+    if (!j)
+        return;
+    lli_memory_free(j->rows);
+    lli_memory_free(j->costs);
+    lli_provenance_release(&j->provenance);
+    lli_memory_free(j);
+}
+
+/* The ensemble as the link sees it: a closed form is one member, for which nothing was calibrated or certified. */
+static ll_status set_link(ll_context *ctx, ll_ensemble *out, const ll_ensemble *e, const ll_predict_options *o) {
+    lli_link link = strcmp(o->link, "probit") == 0 ? LLI_LINK_PROBIT : strcmp(o->link, "bridge") == 0 ? LLI_LINK_BRIDGE : LLI_LINK_MC;
+    *out = *e;
+    if (link == LLI_LINK_MC)
+        return LL_OK;
+    if (!e->plan.gaussian.structure)
+        return lli_fail(ctx, LL_ERR_USAGE, "`link %s` is for ensembles of laplace, and this one is of %s; leave it out", o->link,
+                        e->plan.method);
+    *out = lli_ensemble_prefix(e, 1);
+    out->plan.gaussian.link = link;
+    out->plan.calibration = out->plan.cut = NULL;
+    if (e->plan.calibration || e->plan.cut)
+        lli_log(ctx, LL_LOG_WARNING, "the calibration of the ensemble is not used: it was made for `link mc`, and this is `link %s`",
+                o->link);
     return LL_OK;
 }
 
-static ll_status totals_init(ll_context *ctx, lli_predict_totals *t, const lli_predict_request *request, int64_t S) {
-    LLI_TRY(lli_memory_new(ctx, &t->running, 3 * S, sizeof(double)));
-    LLI_TRY(lli_memory_new(ctx, &t->member_pmax, request->R * S, sizeof(float)));
-    return lli_memory_new(ctx, &t->member_label, request->R * S, sizeof(int32_t));
+/* `table`: the path of a file that holds one row per point and nothing else; NULL: there is room for everything. */
+static ll_status job_new(job **out, ll_context *ctx, const ll_ensemble *given, const ll_dataset *data, const ll_predict_options *options,
+                         const char *to_table, const lli_share *part) {
+    job *j;
+    ll_status status;
+    *out = NULL;
+    LLI_TRY(lli_memory_new(ctx, &j, 1, sizeof *j));
+    ll_predict_options *o = &j->options;
+    *o = ll_predict_options_default();
+    LLI_DO(LLI_OPTION_TAKE(ctx, ll_predict_options, o, options, table, LLI_COUNT(table)));
+    LLI_DO(set_link(ctx, &j->ensemble, given, o));
+    const ll_ensemble *e = &j->ensemble;
+    LLI_DO(check(ctx, e, data, o));
+    LLI_DO(lli_row_list_parse(ctx, &j->rows, &j->request.R, o->members, data->rows.N));
+    if (o->costs)
+        LLI_DO(lli_costs_read(&j->costs, ctx, o->costs, e->plan.K));
+    if (to_table && j->request.R)
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s: a table cannot hold `members`; write .npz", to_table));
+    if (to_table && o->out)
+        lli_log(ctx, LL_LOG_NOTE, "%s is a table and cannot hold out-of-distribution rows; write .npz to keep them", to_table);
+    j->request.probs = !o->no_probs;
+    j->request.running = data->labels && !to_table;
+    j->request.row_offset = o->row_offset;
+    j->request.block = o->block;
+    j->request.part = *part;
+    j->request.rows = j->rows ? j->rows + lli_share_begin(part, j->request.R) : NULL;
+    j->request.R = lli_share_end(part, j->request.R) - lli_share_begin(part, j->request.R);
+    j->request.rule = (lli_predict_rule){.by_votes = strcmp(o->classifier, "votes") == 0,
+                                         .costs = j->costs,
+                                         .cuts = !isnan(o->threshold),
+                                         .by = ll_confidence_find(o->by),
+                                         .threshold = o->threshold};
+    LLI_DO(lli_answers_describe(ctx, &j->provenance, e, data, &j->request.rule));
+    LLI_DO(lli_answers_certified(ctx, &j->request.rule, e, lli_provenance_get(&j->provenance, "ensemble_sha256")));
+    lli_predict_plan_init(&j->plan, e, data, to_table ? NULL : o->out, &j->request, to_table != NULL);
+    j->plan.provenance = &j->provenance;
+    *out = j;
+    j = NULL;
+done:
+    job_free(j);
+    return status;
+}
+
+static void tell_abstained(ll_context *ctx, const job *j, int part, const ll_dataset *data) {
+    const lli_predict_rule *rule = &j->request.rule;
+    if (!rule->cuts || !data)
+        return;
+    int64_t begin, rows = lli_predict_range(&begin, &j->request, data->rows.N);
+    if (rows == 0)
+        return;
+    lli_text cut;
+    lli_text_init(&cut, ctx);
+    lli_text_add(&cut, rule->cut ? "the certified cut" : "%g", rule->threshold);
+    if (cut.status == LL_OK)
+        lli_log(ctx, LL_LOG_NOTE, "abstains on %" PRId64 " of %" PRId64 " %srows (%.2f %%), where %s < %s", j->plan.abstained[part], rows,
+                part ? "out-of-distribution " : "", 100 * (double)j->plan.abstained[part] / (double)rows, ll_confidence_name(rule->by),
+                cut.data);
+    lli_text_release(&cut);
+}
+
+ll_status ll_predict(ll_predictions **out, ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data,
+                     const ll_predict_options *options) {
+    LLI_NEED(ctx, out, ensemble, data);
+    *out = NULL;
+    job *j;
+    LLI_TRY(job_new(&j, ctx, ensemble, data, options, NULL, &(lli_share){0}));
+    ll_status status = lli_predict_collect(out, ctx, &j->plan);
+    if (status == LL_OK) {
+        tell_abstained(ctx, j, 0, data);
+        tell_abstained(ctx, j, 1, j->plan.out);
+    }
+    job_free(j);
+    return status;
+}
+
+/* What must be equal in the parts of predictions, beside the provenance of the whole. */
+static ll_status describe_part(ll_context *ctx, lli_provenance *out, const job *j, const ll_dataset *data) {
+    const ll_dataset *outside = j->plan.out;
+    LLI_TRY(lli_parts_describe(ctx, out, &j->provenance, &j->request.part, LLI_PARTS_PREDICTIONS));
+    LLI_TRY(lli_provenance_add_number(ctx, out, LLI_PARTS_TOTAL, (double)data->rows.N));
+    LLI_TRY(lli_provenance_add(ctx, out, "part_labels_sha256", data->labels ? data->labels_hash : "none"));
+    LLI_TRY(lli_provenance_add(ctx, out, "part_out_sha256", outside ? outside->features_hash : "none"));
+    for (size_t i = 0; i < LLI_COUNT(table); i++)
+        if (table[i].offset != AT(block))
+            LLI_TRY(lli_provenance_add_option(ctx, out, LLI_PARTS_PREFIX, &table[i], &j->options));
+    return LL_OK;
+}
+
+/* Into `path`, or PATH.part-I-of-N. */
+static ll_status write_predictions(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
+                                   const ll_predict_options *options, const lli_share *part) {
+    lli_sink *sink = NULL;
+    lli_provenance of_part = {0};
+    char *part_path = NULL;
+    job *j;
+    ll_status status;
+    LLI_TRY(job_new(&j, ctx, ensemble, data, options, lli_file_sink_is_table(path) ? path : NULL, part));
+    if (part->count) {
+        LLI_DO(lli_file_sink_check(ctx, path));
+        LLI_DO(lli_parts_path(&part_path, ctx, path, part));
+        LLI_DO(describe_part(ctx, &of_part, j, data));
+    }
+    const lli_provenance *meta = part->count ? &of_part : &j->provenance;
+    LLI_DO(
+        lli_file_sink_open(&sink, ctx, part->count ? part_path : path, j->plan.list.arrays, j->plan.list.count, meta->pairs, meta->count));
+    LLI_DO(lli_predict_into(ctx, &j->plan, sink));
+    lli_sink *complete = sink;
+    sink = NULL;
+    LLI_DO(lli_sink_commit(complete, ctx));
+    tell_abstained(ctx, j, 0, data);
+    tell_abstained(ctx, j, 1, j->plan.out);
+done:
+    lli_sink_abandon(sink);
+    lli_provenance_release(&of_part);
+    lli_memory_free(part_path);
+    job_free(j);
+    return status;
 }
 
 ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
                            const ll_predict_options *options) {
     LLI_NEED(ctx, path, ensemble, data);
-    const ll_ensemble *e = ensemble;
-    ll_predict_options o = ll_predict_options_default();
-    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_predict_options, &o, options, table, LLI_COUNT(table)));
-    LLI_TRY(check(ctx, e, data, &o));
-    int64_t *rows = NULL, R = 0, S = e->plan.S;
-    lli_predict_totals totals = {0};
-    writer w = {.by_votes = strcmp(o.classifier, "votes") == 0, .by = ll_confidence_find(o.by), .threshold = o.threshold};
+    return write_predictions(ctx, path, ensemble, data, options, &(lli_share){0});
+}
+
+ll_status ll_predict_part_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
+                                const ll_predict_options *options, int64_t part, int64_t parts) {
+    LLI_NEED(ctx, path, ensemble, data);
+    lli_share taken;
+    LLI_TRY(lli_parts_take(&taken, ctx, part, parts));
+    return write_predictions(ctx, path, ensemble, data, options, &taken);
+}
+
+ll_status ll_predictions_write(ll_context *ctx, const char *path, const ll_predictions *predictions) {
+    LLI_NEED(ctx, path, predictions);
+    const ll_predictions *p = predictions;
+    bool to_table = lli_file_sink_is_table(path);
+    int64_t metas = ll_predictions_meta_count(p);
+    lli_schema_list *list = NULL;
+    ll_meta *meta = NULL;
     ll_status status;
-    if (!o.block)
-        o.block = lli_predict_block(e);
-    LLI_DO(lli_rows_parse(ctx, &rows, &R, o.members, data->rows.N));
-    lli_predict_request request = {
-        .probs = !o.no_probs, .running = data->labels != NULL, .row_offset = o.row_offset, .block = o.block, .rows = rows, .R = R};
-    bool table_only = lli_sink_is_table(path);
-    if (table_only) {
-        request.running = false;
-        if (R)
-            LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s: a table has no room for --members; write .npz", path));
-        if (o.out)
-            lli_log(ctx, LL_LOG_NOTE, "%s is a table and has no room for out-of-distribution rows; write .npz to keep them", path);
-        o.out = NULL;
-    }
-    LLI_DO(totals_init(ctx, &totals, &request, S));
-    LLI_DO(lli_memory_new(ctx, &w.flags, o.block + LLI_PREDICT_TILE, sizeof *w.flags));
-    part inside = plan_part(&w, "", e, data, request.probs), outside = {.data = NULL};
-    plan_whole(&w, S, &request, !table_only);
-    if (o.out)
-        outside = plan_part(&w, "out_", e, o.out, request.probs);
-    LLI_DO(lli_sink_open(&w.sink, ctx, path, w.specs, w.count, e->plan.provenance.pairs, e->plan.provenance.count));
-    LLI_DO(lli_predict_stream(ctx, e, data, &request, &totals, emit, &inside));
-    LLI_DO(put(ctx, &w, w.running, 0, S, totals.running));
-    LLI_DO(put(ctx, &w, w.member_pmax, 0, R, totals.member_pmax));
-    LLI_DO(put(ctx, &w, w.member_label, 0, R, totals.member_label));
-    LLI_DO(put(ctx, &w, w.member_row, 0, R, rows));
-    if (o.out) {
-        const lli_predict_request rest = {.probs = request.probs, .row_offset = o.row_offset, .block = o.block};
-        LLI_DO(lli_predict_stream(ctx, e, o.out, &rest, &(lli_predict_totals){0}, emit, &outside));
-    }
-    lli_sink *sink = w.sink;
-    w.sink = NULL;
-    LLI_DO(lli_sink_commit(sink, ctx));
-    tell_abstained(ctx, &inside, &o);
-    if (o.out)
-        tell_abstained(ctx, &outside, &o);
+    LLI_DO(lli_memory_new(ctx, &list, 1, sizeof *list));
+    LLI_DO(lli_memory_new(ctx, &meta, metas, sizeof *meta));
+    for (int64_t i = 0; i < metas; i++)
+        meta[i] = (ll_meta){ll_predictions_meta_key(p, i), ll_predictions_meta_value(p, i)};
+    lli_predictions_list(list, p, "", to_table);
+    if (p->out && !to_table)
+        lli_predictions_list(list, p->out, LLI_SCHEMA_OUT, true);
+    LLI_DO(ll_bundle_write(ctx, path, list->arrays, list->count, meta, metas));
 done:
-    lli_sink_abandon(w.sink);
-    lli_memory_free(rows);
-    lli_memory_free(w.flags);
-    lli_memory_free(totals.running);
-    lli_memory_free(totals.member_pmax);
-    lli_memory_free(totals.member_label);
+    lli_memory_free(list);
+    lli_memory_free(meta);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From files to the page: reads predictions, names and images, evaluates, and writes what the report room makes of them. */
+/* From predictions, names and images, of files or in memory, to the page: evaluates them and takes what the report room makes of them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,9 +8,11 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "formats/file.h"
+#include "formats/text_file.h"
 #include "metrics/evaluate.h"
-#include "pipeline/class_names.h"
-#include "pipeline/report_inputs.h"
+#include "interop/class_names.h"
+#include "store/report_inputs.h"
+#include "pipeline/report_certificate.h"
 #include "predict/predictions.h"
 #include "report/page.h"
 
@@ -32,7 +34,7 @@ static const ll_option table[] = {
      .offset = AT(title),
      .arg = "TEXT",
      .standard = "How sure is it?",
-     .help = "what stands above the page"},
+     .help = "the title of the page"},
     {.name = "class-names",
      .type = LL_OPTION_TEXT,
      .offset = AT(class_names),
@@ -43,6 +45,11 @@ static const ll_option table[] = {
      .offset = AT(images),
      .arg = "FILE",
      .help = "the pictures of the points, u8 [N,H,W] or [N,H,W,3]: FILE or FILE:NAME; small copies go into the page"},
+    {.name = "certificate",
+     .type = LL_OPTION_TEXT,
+     .offset = AT(certificate),
+     .arg = "FILE",
+     .help = "what lastlayer certify --json printed for the first method: shown as a card, and its cut beside that of the desk"},
 };
 
 const ll_option *ll_report_options_table(size_t *count) {
@@ -53,14 +60,13 @@ const ll_option *ll_report_options_table(size_t *count) {
 
 /* One input with all it needs while the page is made. */
 typedef struct entry {
-    ll_predictions *points, *out_points;
+    const ll_predictions *points;
+    ll_predictions *read, *out_points; /* the points, where they are of a file; and those of a file of their own */
     ll_evaluation *evaluation;
     ll_bundle *ensemble; /* instead of points: only its provenance is shown */
     ll_meta *meta;
     int64_t meta_count;
     char *name;
-    double *running;
-    int64_t *member_row;
 } entry;
 
 typedef struct job {
@@ -72,21 +78,26 @@ typedef struct job {
     lli_page page;
     lli_class_names names;
     ll_bundle *images;
+    lli_report_certificate certificate;
+    void *dense; /* the images, where those of the caller have strides */
 } job;
 
 static void release(job *j) {
     for (int64_t i = 0; i < j->count; i++) {
         entry *e = &j->entries[i];
-        ll_predictions_free(e->points);
+        ll_predictions_free(e->read);
         ll_predictions_free(e->out_points);
         ll_bundle_free(e->ensemble);
-        void *blocks[] = {e->evaluation, e->meta, e->name, e->running, e->member_row};
+        ll_evaluation_free(e->evaluation);
+        void *blocks[] = {e->meta, e->name};
         for (size_t b = 0; b < LLI_COUNT(blocks); b++)
             lli_memory_free(blocks[b]);
     }
     lli_memory_free(j->entries);
     lli_class_names_release(&j->names);
     ll_bundle_free(j->images);
+    lli_report_certificate_release(&j->certificate);
+    lli_memory_free(j->dense);
     lli_report_inputs_release(&j->inputs);
     lli_memory_free(j);
 }
@@ -133,7 +144,7 @@ static ll_status open_points(ll_predictions **out, ll_context *ctx, ll_report_ki
 
 /* True for a file of fit; the bundle is kept then. */
 static ll_status open_ensemble(ll_context *ctx, entry *e, const ll_report_input *input) {
-    if (input->kind != LL_REPORT_PREDICTIONS)
+    if (input->kind != LL_REPORT_PREDICTIONS || input->predictions)
         return LL_OK;
     LLI_TRY(ll_bundle_read(&e->ensemble, ctx, input->file));
     const char *format = lli_bundle_meta(e->ensemble, "format");
@@ -144,47 +155,22 @@ static ll_status open_ensemble(ll_context *ctx, entry *e, const ll_report_input 
     return LL_OK;
 }
 
-/* running [S,3] as it is in the file; absent or of another shape: not there. */
-static ll_status take_running(ll_context *ctx, entry *e, const ll_bundle *bundle, lli_page_method *m) {
-    int64_t at = bundle ? ll_bundle_find(bundle, "running") : -1;
-    ll_array a = at >= 0 ? ll_bundle_array(bundle, at) : (ll_array){0};
-    if (at < 0 || a.rank != 2 || a.shape[1] != 3 || a.shape[0] < 1)
-        return LL_OK;
-    LLI_TRY(lli_memory_new(ctx, &e->running, 3 * a.shape[0], sizeof *e->running));
-    lli_array_to_f64(e->running, &a, 0, 3 * a.shape[0]);
-    m->running = e->running;
-    m->S = a.shape[0];
-    return LL_OK;
-}
-
-/* member_pmax [R,S], member_label [R,S] and member_row [R], where all fit together. */
-static ll_status take_members(ll_context *ctx, entry *e, const ll_bundle *bundle, lli_page_method *m) {
-    static const char *const names[] = {"member_pmax", "member_label", "member_row"};
-    ll_array a[3];
-    for (int i = 0; i < 3; i++) {
-        int64_t at = bundle ? ll_bundle_find(bundle, names[i]) : -1;
-        if (at < 0)
-            return LL_OK;
-        a[i] = ll_bundle_array(bundle, at);
+/* What the predictions hold of their members. */
+static void take_members(const ll_predictions *p, lli_page_method *m) {
+    ll_array running = ll_predictions_array(p, "running"), pmax = ll_predictions_array(p, "member_pmax");
+    ll_array label = ll_predictions_array(p, "member_label"), row = ll_predictions_array(p, "member_row");
+    m->row = ll_predictions_array(p, "row").data;
+    if (running.rank == 2) {
+        m->running = running.data;
+        m->S = running.shape[0];
     }
-    int64_t R = a[0].shape[0], S = a[0].rank == 2 ? a[0].shape[1] : 0;
-    bool fits = S > 0 && (m->S == 0 || m->S == S) && a[0].dtype == LL_DTYPE_F32 && a[1].dtype == LL_DTYPE_I32 && a[1].rank == 2 &&
-                a[1].shape[0] == R && a[1].shape[1] == S && a[2].rank == 1 && a[2].shape[0] == R && lli_array_is_integer(a[2].dtype);
-    if (!fits)
-        return LL_OK;
-    LLI_TRY(lli_memory_new(ctx, &e->member_row, R, sizeof *e->member_row));
-    for (int64_t r = 0; r < R; r++) {
-        bool whole;
-        e->member_row[r] = lli_array_integer(&a[2], r, &whole);
-        if (!whole || e->member_row[r] < 0 || e->member_row[r] >= m->points.n)
-            return lli_fail(ctx, LL_ERR_DATA, "%s: member_row %" PRId64 " is not one of the %" PRId64 " rows", m->name, r, m->points.n);
+    if (pmax.rank == 2 && label.rank == 2 && row.rank == 1) {
+        m->S = pmax.shape[1];
+        m->R = pmax.shape[0];
+        m->member_pmax = pmax.data;
+        m->member_label = label.data;
+        m->member_row = row.data;
     }
-    m->S = S;
-    m->R = R;
-    m->member_pmax = a[0].data;
-    m->member_label = a[1].data;
-    m->member_row = e->member_row;
-    return LL_OK;
 }
 
 static int64_t members_of(const entry *e, const ll_outcome *points) {
@@ -196,26 +182,24 @@ static int64_t members_of(const entry *e, const ll_outcome *points) {
 }
 
 static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_input *input, const char *labels) {
-    LLI_TRY(open_points(&e->points, ctx, input->kind, input->file, labels));
-    const ll_bundle *bundle = input->kind == LL_REPORT_PREDICTIONS ? e->points->held[0] : NULL;
-    LLI_TRY(copy_meta(ctx, e, bundle));
+    if (input->predictions && labels)
+        return lli_fail(ctx, LL_ERR_USAGE, "`labels` belongs to files; predictions in memory have labels of their own");
+    if (!input->predictions)
+        LLI_TRY(open_points(&e->read, ctx, input->kind, input->file, labels));
+    e->points = input->predictions ? input->predictions : e->read;
+    LLI_TRY(copy_meta(ctx, e, e->points->bundle));
     LLI_TRY(name_entry(ctx, j, e, input));
     lli_page_method *m = &j->methods[j->page.count];
     *m = (lli_page_method){.name = e->name, .points = *ll_predictions_view(e->points), .meta = e->meta, .meta_count = e->meta_count};
     if (!m->points.truth)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s holds no true labels; give --labels FILE", input->file);
+        return lli_fail(ctx, LL_ERR_USAGE, "%s holds no true labels; give `labels FILE`", input->file);
     if (input->ood)
         LLI_TRY(open_points(&e->out_points, ctx, input->kind, input->ood, NULL));
-    else if (input->kind == LL_REPORT_PREDICTIONS)
-        LLI_TRY(ll_predictions_read_out(&e->out_points, ctx, input->file));
-    if (e->out_points) {
-        m->out_points = ll_predictions_view(e->out_points);
-    }
+    m->out_points = ll_predictions_view(e->out_points ? e->out_points : ll_predictions_out(e->points));
     LLI_TRY(lli_memory_new(ctx, &e->evaluation, 1, sizeof *e->evaluation));
     LLI_TRY(lli_evaluate(e->evaluation, ctx, &m->points, m->out_points, NULL, NULL));
     m->evaluation = e->evaluation;
-    LLI_TRY(take_running(ctx, e, bundle, m));
-    LLI_TRY(take_members(ctx, e, bundle, m));
+    take_members(e->points, m);
     if (!m->S)
         m->S = members_of(e, &m->points);
     j->page.count++;
@@ -224,13 +208,13 @@ static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_i
 
 static bool is_evaluation(const ll_report_input *input) {
     size_t length = strlen(input->file);
-    return input->kind == LL_REPORT_PREDICTIONS && length > 5 && strcmp(input->file + length - 5, ".json") == 0;
+    return input->kind == LL_REPORT_PREDICTIONS && !input->predictions && length > 5 && strcmp(input->file + length - 5, ".json") == 0;
 }
 
 /* The numbers of an evaluation; its points are not known any more. */
 static ll_status add_evaluation(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
     if (input->ood)
-        return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, which --ood cannot add to; evaluate its predictions with --ood",
+        return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, to which `ood` cannot be added; run evaluate with `ood` instead",
                         input->file);
     LLI_TRY(ll_evaluation_read(&e->evaluation, ctx, input->file));
     LLI_TRY(input->name ? lli_memory_text(ctx, &e->name, input->name) : stem(ctx, &e->name, input->file));
@@ -258,52 +242,85 @@ static int64_t classes_of(const job *j) {
     return K;
 }
 
-static ll_status read_names(ll_context *ctx, job *j, const char *path) {
-    LLI_TRY(lli_class_names_read(&j->names, ctx, path, classes_of(j)));
-    j->page.class_names = j->names.list;
-    j->page.class_count = j->names.count;
+static ll_status take_names(ll_context *ctx, job *j, const ll_report_options *o) {
+    int64_t K = classes_of(j);
+    if (!o->class_list) {
+        LLI_TRY(lli_class_names_read(&j->names, ctx, o->class_names, K));
+        j->page.class_names = j->names.list;
+        j->page.class_count = j->names.count;
+        return LL_OK;
+    }
+    if (o->class_count < 0 || (K && o->class_count != K))
+        return lli_fail(ctx, LL_ERR_DATA, "class_list has %" PRId64 " names; expected %" PRId64 ", one for each class", o->class_count, K);
+    for (int64_t k = 0; k < o->class_count; k++)
+        if (!o->class_list[k])
+            return lli_fail(ctx, LL_ERR_USAGE, "the name %" PRId64 " in class_list is NULL; expected a text", k);
+    j->page.class_names = o->class_list;
+    j->page.class_count = o->class_count;
     return LL_OK;
 }
 
-static ll_status read_images(ll_context *ctx, job *j, const char *where) {
+/* An array of the caller's, dense. */
+static ll_status take_array(ll_context *ctx, job *j, const ll_array *given) {
+    ll_array *a = &j->page.images;
+    LLI_TRY(lli_array_check(ctx, "image_array", given));
+    *a = *given;
+    if (lli_array_is_dense(given))
+        return LL_OK;
+    int64_t count = lli_array_count(given);
+    LLI_TRY(lli_memory_new(ctx, &j->dense, count, ll_dtype_size(given->dtype)));
+    lli_array_copy(j->dense, given, 0, count);
+    *a = ll_array_view(j->dense, given->dtype, given->rank, given->shape);
+    return LL_OK;
+}
+
+/* One image for each point, or for each row of the set that the points are some rows of. */
+static ll_status check_images(ll_context *ctx, const job *j, int64_t m, int64_t images, const char *where) {
+    const lli_page_method *method = &j->methods[m], *first = j->methods;
+    int64_t n = method->points.n;
+    while (!first->points.n)
+        first++; /* method itself has points, if no other */
+    bool fit = method->row || n == images, same = !method->row == !first->row && (!method->row || first->points.n == n);
+    for (int64_t i = 0; fit && same && method->row && i < n; i++) {
+        fit = method->row[i] >= 0 && method->row[i] < images;
+        same = method->row[i] == first->row[i];
+    }
+    if (!same)
+        return lli_fail(ctx, LL_ERR_DATA, "%s and %s hold different rows; with images, methods of one page must have the same", first->name,
+                        method->name);
+    return fit ? LL_OK
+               : lli_fail(ctx, LL_ERR_DATA, "there are %" PRId64 " images in %s, but %s has %" PRId64 " points%s", images, where,
+                          method->name, n, method->row ? ", some with row numbers beyond" : "");
+}
+
+static ll_status take_images(ll_context *ctx, job *j, const ll_report_options *o) {
     char text[LLI_ARRAY_TEXT];
     ll_array *a = &j->page.images;
-    LLI_TRY(ll_array_read(&j->images, a, ctx, where, (const char *const[]){"images", "x_test", "x", NULL}));
+    const char *where = o->image_array ? "image_array" : o->images;
+    if (o->image_array)
+        LLI_TRY(take_array(ctx, j, o->image_array));
+    else
+        LLI_TRY(ll_array_read(&j->images, a, ctx, where, (const char *const[]){"images", "x_test", "x", NULL}));
     if (a->rank == 4 && a->shape[3] == 1)
         a->rank = 3;
     if (a->dtype != LL_DTYPE_U8 || !(a->rank == 3 || (a->rank == 4 && a->shape[3] == 3)) || a->shape[1] < 1 || a->shape[2] < 1)
         return lli_fail(ctx, LL_ERR_DATA, "the images %s are %s; expected u8 [N,H,W] or [N,H,W,3]", where, lli_array_text(text, a));
     for (int64_t m = 0; m < j->page.count; m++)
-        if (j->methods[m].points.n && j->methods[m].points.n != a->shape[0])
-            return lli_fail(ctx, LL_ERR_DATA, "there are %" PRId64 " images in %s, but %s has %" PRId64 " points", a->shape[0], where,
-                            j->methods[m].name, j->methods[m].points.n);
+        if (j->methods[m].points.n)
+            LLI_TRY(check_images(ctx, j, m, a->shape[0], where));
     return LL_OK;
 }
 
-static ll_status write_page(ll_context *ctx, const char *path, const lli_page *page) {
-    lli_text text;
-    lli_outfile *file = NULL;
-    ll_status status;
-    lli_text_init(&text, ctx);
-    LLI_DO(lli_outfile_open(&file, NULL, ctx, path, NULL, LLI_OUTFILE_REPLACE));
-    LLI_DO(lli_page_html(&text, page));
-    LLI_DO(lli_outfile_write_at(ctx, file, 0, text.data, (size_t)text.length));
-    lli_outfile *ready = file;
-    file = NULL;
-    LLI_DO(lli_outfile_commit(ctx, ready));
-done:
-    lli_outfile_abandon(file);
-    lli_text_release(&text);
-    return status;
-}
-
-ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
-                          const ll_report_options *options) {
-    LLI_NEED(ctx, path, inputs);
+/* The page into `text`, which the caller has made. */
+static ll_status make_page(lli_text *text, ll_context *ctx, const ll_report_input *inputs, int64_t count,
+                           const ll_report_options *options) {
     ll_report_options o = ll_report_options_default();
     LLI_TRY(LLI_OPTION_TAKE(ctx, ll_report_options, &o, options, table, LLI_COUNT(table)));
     if (count < 1 || count > LLI_REPORT_INPUTS_MAX)
         return lli_fail(ctx, LL_ERR_USAGE, "a report takes 1 to %d files; found %" PRId64, LLI_REPORT_INPUTS_MAX, count);
+    if ((o.class_names && o.class_list) || (o.images && o.image_array))
+        return lli_fail(ctx, LL_ERR_USAGE, "%s are both given; expected one of the two",
+                        o.class_names && o.class_list ? "class_names and class_list" : "images and image_array");
     job *j;
     ll_status status;
     LLI_TRY(lli_memory_new(ctx, &j, 1, sizeof *j));
@@ -320,15 +337,49 @@ ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_inp
     int64_t points = 0;
     for (int64_t m = 0; m < j->page.count; m++)
         points += j->methods[m].points.n;
-    if (!points && (o.labels || o.images))
-        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "--%s belongs to points, and an evaluation holds only numbers; leave it out",
-                        o.labels ? "labels" : "images"));
-    if (o.class_names)
-        LLI_DO(read_names(ctx, j, o.class_names));
-    if (o.images)
-        LLI_DO(read_images(ctx, j, o.images));
-    LLI_DO(write_page(ctx, path, &j->page));
+    if (!points && (o.labels || o.images || o.image_array))
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s belongs to points, and an evaluation holds only numbers; leave it out",
+                        lli_option_name(ctx, o.labels   ? "labels"
+                                             : o.images ? "images"
+                                                        : "image_array")
+                            .text));
+    if (o.class_names || o.class_list)
+        LLI_DO(take_names(ctx, j, &o));
+    if (o.images || o.image_array)
+        LLI_DO(take_images(ctx, j, &o));
+    if (o.certificate) {
+        LLI_DO(lli_report_certificate_read(&j->certificate, ctx, o.certificate));
+        j->page.certificate = &j->certificate.shown;
+    }
+    LLI_DO(lli_page_html(text, &j->page));
 done:
     release(j);
+    return status;
+}
+
+ll_status ll_report(char **out, size_t *size, ll_context *ctx, const ll_report_input *inputs, int64_t count,
+                    const ll_report_options *options) {
+    LLI_NEED(ctx, out, inputs);
+    *out = NULL;
+    lli_text text;
+    lli_text_init(&text, ctx);
+    ll_status status = make_page(&text, ctx, inputs, count, options);
+    if (status == LL_OK && size)
+        *size = (size_t)text.length;
+    if (status == LL_OK)
+        return lli_text_take(&text, out);
+    lli_text_release(&text);
+    return status;
+}
+
+ll_status ll_report_write(ll_context *ctx, const char *path, const ll_report_input *inputs, int64_t count,
+                          const ll_report_options *options) {
+    LLI_NEED(ctx, path, inputs);
+    lli_text text;
+    lli_text_init(&text, ctx);
+    ll_status status = make_page(&text, ctx, inputs, count, options);
+    if (status == LL_OK)
+        status = lli_text_file_write(ctx, path, &text);
+    lli_text_release(&text);
     return status;
 }

@@ -9,41 +9,43 @@
 #include "base/option.h"
 #include "data/augment.h"
 #include "data/holdout.h"
-#include "data/select.h"
-#include "pipeline/slots.h"
-#include "pipeline/network.h"
+#include "data/dataset_select.h"
+#include "store/slots.h"
+#include "interop/trained.h"
 #include "train/training.h"
 
 typedef struct run {
     lli_recipe recipe;
     lli_augment augment;
-    ll_dataset *rest, *held;    /* rows to train on and rows held out; NULL: all are trained on */
+    ll_dataset *training_rows, *held_out; /* the two parts of the rows; NULL: all are trained on */
+    ll_dataset *weighted;                 /* of the rows to train on those of positive weight; NULL: all */
     const ll_dataset *trained;
     ll_network *network;
     lli_training *training;
     lli_meter meter;
-    double seconds;             /* of the epochs of this process */
-    int64_t first;              /* its first epoch */
+    double seconds; /* of the epochs of this process */
+    int64_t first;  /* its first epoch */
 } run;
 
 static void run_release(run *r) {
     lli_training_free(r->training);
     ll_network_free(r->network);
-    ll_dataset_free(r->rest);
-    ll_dataset_free(r->held);
+    ll_dataset_free(r->training_rows);
+    ll_dataset_free(r->held_out);
+    ll_dataset_free(r->weighted);
 }
 
 /* A tenth of the rows, by the seed. */
 static ll_status hold_out(ll_context *ctx, run *r, const ll_dataset *data, uint64_t seed) {
-    int64_t *kept = NULL, kept_count = 0;
+    int64_t *training = NULL, training_count = 0;
     ll_network *n = r->network;
     ll_status status;
-    LLI_DO(lli_holdout_new(&n->holdout, &n->holdout_count, &kept, &kept_count, ctx, data->rows.N, seed));
-    LLI_DO(lli_dataset_select(&r->held, ctx, data, n->holdout, n->holdout_count, NULL, data->K));
-    LLI_DO(lli_dataset_select(&r->rest, ctx, data, kept, kept_count, NULL, data->K));
-    r->trained = r->rest;
+    LLI_DO(lli_holdout_new(&n->holdout, &n->holdout_count, &training, &training_count, ctx, data->rows.N, seed));
+    LLI_DO(lli_dataset_select(&r->held_out, ctx, data, n->holdout, n->holdout_count, NULL, data->K));
+    LLI_DO(lli_dataset_select(&r->training_rows, ctx, data, training, training_count, NULL, data->K));
+    r->trained = r->training_rows;
 done:
-    lli_memory_free(kept);
+    lli_memory_free(training);
     return status;
 }
 
@@ -51,7 +53,7 @@ static ll_status make_network(ll_context *ctx, run *r, const ll_dataset *data) {
     const lli_rows *rows = &data->rows;
     const ll_train_options *o = &r->recipe.options;
     bool image = rows->height > 0;
-    LLI_TRY(lli_network_make(&r->network, ctx, o->net, image ? rows->height : 1, image ? rows->width : 1, image ? rows->channels : rows->D,
+    LLI_TRY(lli_trained_make(&r->network, ctx, o->net, image ? rows->height : 1, image ? rows->width : 1, image ? rows->channels : rows->D,
                              data->K));
     ll_network *n = r->network;
     if (rows->bytes) {
@@ -65,39 +67,12 @@ static ll_status make_network(ll_context *ctx, run *r, const ll_dataset *data) {
 
 /* ---- provenance ---- */
 
-static ll_status record(ll_context *ctx, lli_provenance *p, const char *key, lli_text *value) {
-    char *text;
-    LLI_TRY(lli_text_take(value, &text));
-    ll_status status = lli_provenance_add(ctx, p, key, text);
-    lli_memory_free(text);
-    return status;
-}
-
-static ll_status record_number(ll_context *ctx, lli_provenance *p, const char *key, double x) {
-    lli_text value;
-    lli_text_init(&value, ctx);
-    lli_text_number(&value, x);
-    return record(ctx, p, key, &value);
-}
-
-static bool is_used(const ll_train_options *o, const char *name) {
-    if (strcmp(name, "net") == 0)
-        return false; /* it has an entry of its own */
-    if (strcmp(name, "momentum") == 0)
-        return strcmp(o->optimiser, "adam") != 0;
-    return strcmp(name, "lr-factor") != 0 || o->lr_every > 0;
-}
-
 static ll_status record_options(ll_context *ctx, lli_provenance *p, const ll_train_options *o) {
     size_t count;
     const ll_option *table = ll_train_options_table(&count);
     for (size_t i = 0; i < count; i++) {
-        if (!is_used(o, table[i].name))
-            continue;
-        lli_text value;
-        lli_text_init(&value, ctx);
-        lli_option_text(&value, &table[i], o);
-        LLI_TRY(record(ctx, p, table[i].name, &value));
+        if (strcmp(table[i].name, "net") != 0 && lli_recipe_uses(o, table[i].name)) /* the network has an entry of its own */
+            LLI_TRY(lli_provenance_add_option(ctx, p, "", &table[i], o));
     }
     return LL_OK;
 }
@@ -106,11 +81,12 @@ static ll_status record_options(ll_context *ctx, lli_provenance *p, const ll_tra
 static ll_status record_all(ll_context *ctx, run *r, const ll_dataset *data) {
     ll_network *n = r->network;
     lli_provenance *p = &n->provenance;
-    LLI_TRY(lli_network_record(ctx, n));
+    LLI_TRY(lli_trained_record(ctx, n));
     LLI_TRY(record_options(ctx, p, &r->recipe.options));
     LLI_TRY(lli_provenance_add(ctx, p, "isa", ll_isa()));
     LLI_TRY(lli_provenance_add(ctx, p, "features_sha256", data->features_hash));
-    return lli_provenance_add(ctx, p, "labels_sha256", data->labels_hash);
+    LLI_TRY(lli_provenance_add(ctx, p, "labels_sha256", data->labels_hash));
+    return data->weights ? lli_provenance_add(ctx, p, "weights_sha256", data->weights_hash) : LL_OK;
 }
 
 /* ---- the run ---- */
@@ -122,16 +98,21 @@ static ll_status prepare(ll_context *ctx, run *r, const ll_dataset *data, const 
     LLI_TRY(lli_augment_parse(&r->augment, ctx, o->augment));
     bool augment = strcmp(o->augment, "none") != 0;
     if (augment && !data->rows.height)
-        return lli_fail(ctx, LL_ERR_USAGE, "--augment %.100s needs images, and the rows are plain features; use --augment none",
+        return lli_fail(ctx, LL_ERR_USAGE, "`augment %.100s` needs images, and the rows are plain features; use `augment none`",
                         o->augment);
     LLI_TRY(make_network(ctx, r, data));
     r->trained = data;
     if (!o->no_holdout)
         LLI_TRY(hold_out(ctx, r, data, o->seed));
+    LLI_TRY(lli_dataset_select_weighted(&r->weighted, ctx, r->trained));
+    if (r->weighted) {
+        r->trained = r->weighted;
+        LLI_TRY(lli_dataset_check_trainable(ctx, r->trained, true));
+    }
     const ll_train_options options = *o;
     LLI_TRY(lli_recipe_init(ctx, &r->recipe, &options, r->trained->rows.N));
     LLI_TRY(record_all(ctx, r, data));
-    LLI_TRY(lli_training_new(&r->training, ctx, &r->recipe, r->network->model, r->trained, r->held));
+    LLI_TRY(lli_training_new(&r->training, ctx, &r->recipe, r->network->model, r->trained, r->held_out));
     lli_chain *chain = r->training->chain;
     if (augment) {
         chain->rows.augment = lli_augment_image;
@@ -161,12 +142,12 @@ static void tell(ll_context *ctx, run *r) {
     r->seconds += e->seconds;
     lli_text left;
     duration(ctx, &left, r->seconds / (double)(done - r->first) * (double)(all - done));
-    const char *rest = left.data ? left.data : "?";
+    const char *wait = left.data ? left.data : "?";
     if (isnan(e->held_accuracy))
-        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, %.1f s, %s left", done, all, e->nll, e->seconds, rest);
+        lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, %.1f s, %s left", done, all, e->nll, e->seconds, wait);
     else
         lli_log(ctx, LL_LOG_NOTE, "epoch %" PRId64 " of %" PRId64 ": loss %.4f, held-out NLL %.4f, held-out accuracy %.4f, %.1f s, %s left",
-                done, all, e->nll, e->held_nll, e->held_accuracy, e->seconds, rest);
+                done, all, e->nll, e->held_nll, e->held_accuracy, e->seconds, wait);
     lli_text_release(&left);
 }
 
@@ -179,8 +160,8 @@ static int pieces_of(lli_slots_piece out[PIECES], const run *r) {
     out[1] = (lli_slots_piece){&t->chain->state, sizeof t->chain->state};
     out[2] = (lli_slots_piece){t->epochs, (size_t)r->recipe.options.epochs * sizeof *t->epochs};
     out[3] = (lli_slots_piece){t->chain->theta, (size_t)lli_chain_floats(t->chain) * floats};
-    out[4] = (lli_slots_piece){t->kept, (size_t)t->model->floats * floats};
-    return t->kept ? 5 : 4;
+    out[4] = (lli_slots_piece){t->best_theta, (size_t)t->model->floats * floats};
+    return t->best_theta ? 5 : 4;
 }
 
 static ll_status run_epochs(ll_context *ctx, run *r, lli_slots *slots) {
@@ -204,9 +185,9 @@ static ll_status finish(ll_network **out, ll_context *ctx, run *r) {
     LLI_TRY(lli_memory_new(ctx, &n->epochs, t->state.done, sizeof *n->epochs));
     memcpy(n->epochs, t->epochs, (size_t)t->state.done * sizeof *n->epochs);
     n->epoch_count = t->state.done;
-    n->kept = t->state.best + 1;
+    n->kept_epoch = t->state.best + 1;
     memcpy(n->theta, lli_training_theta(t), (size_t)n->model->floats * sizeof *n->theta);
-    LLI_TRY(record_number(ctx, &n->provenance, "kept_epoch", (double)n->kept));
+    LLI_TRY(lli_provenance_add_number(ctx, &n->provenance, "kept_epoch", (double)n->kept_epoch));
     *out = n;
     r->network = NULL;
     return LL_OK;
@@ -247,7 +228,7 @@ static ll_status restore(ll_context *ctx, run *r, lli_slots *slots, const char *
         lli_log(ctx, LL_LOG_NOTE, "%s.partial has %" PRId64 " of %" PRId64 " epochs", path, r->training->state.done,
                 r->recipe.options.epochs);
     else
-        lli_training_start(r->training, r->network->theta); /* a slot that was not whole may have been read */
+        lli_training_start(r->training, r->network->theta); /* a slot that was not complete may have been read */
     return LL_OK;
 }
 
@@ -283,14 +264,10 @@ ll_status ll_network_evaluate(ll_network_score *out, ll_context *ctx, const ll_n
     *out = (ll_network_score){0};
     if (!data->labels)
         return lli_fail(ctx, LL_ERR_DATA, "the rows to evaluate have no labels");
-    LLI_TRY(lli_network_check_rows(ctx, n, &data->rows, "the rows to evaluate"));
-    for (int64_t i = 0; i < data->rows.N; i++)
-        if (data->labels[i] >= n->model->K)
-            return lli_fail(ctx, LL_ERR_DATA,
-                            "the label at row %" PRId64 " is %d, but the network has %" PRId64 " classes (0 to %" PRId64 ")", i,
-                            data->labels[i], n->model->K, n->model->K - 1);
+    LLI_TRY(lli_trained_check_rows(ctx, n, &data->rows, "the rows to evaluate"));
+    LLI_TRY(lli_dataset_check_labels(ctx, data, n->model->K, "network"));
     ll_dataset seen = *data; /* borrowed: only the rows differ */
-    seen.rows = lli_network_rows(n, &data->rows);
+    seen.rows = lli_trained_rows(n, &data->rows);
     lli_score *score;
     LLI_TRY(lli_score_new(&score, ctx, n->model));
     out->n = data->rows.N;

@@ -16,6 +16,7 @@ ll_status lli_exact_init(ll_context *ctx, lli_exact *x, int64_t rows, int64_t K)
     LLI_DO(lli_memory_new(ctx, &x->truth, rows, sizeof *x->truth));
     LLI_DO(lli_memory_new(ctx, &x->saturated, rows, sizeof *x->saturated));
     LLI_DO(lli_memory_new(ctx, &x->low, rows, sizeof *x->low));
+    LLI_DO(lli_memory_new(ctx, &x->deep, rows, sizeof *x->deep));
     LLI_DO(lli_memory_new(ctx, &x->workspace, rows * K, LLI_LOGMEAN_DOUBLES * sizeof *x->workspace));
     LLI_DO(lli_memory_new(ctx, &x->logp, K, sizeof *x->logp));
     for (int64_t i = 0; i < rows; i++)
@@ -27,13 +28,15 @@ done:
 }
 
 void lli_exact_release(lli_exact *x) {
-    void *blocks[] = {x->mean, x->truth, x->saturated, x->low, x->workspace, x->logp};
+    void *blocks[] = {x->mean, x->truth, x->saturated, x->low, x->deep, x->workspace, x->logp};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         lli_memory_free(blocks[i]);
     *x = (lli_exact){0};
 }
 
-void lli_exact_clear(lli_exact *x, int64_t n) {
+void lli_exact_clear(lli_exact *x, int64_t n, bool every) {
+    x->every = every;
+    memset(x->deep, every, (size_t)n * sizeof *x->deep);
     memset(x->saturated, true, (size_t)n * sizeof *x->saturated);
     memset(x->low, true, (size_t)n * sizeof *x->low);
     x->weight = 0;
@@ -44,14 +47,22 @@ static bool is_low(const lli_tally *t, const lli_members *m, int64_t i, int32_t 
     return m->truth ? t->nll[i] > -LLI_LOGMEAN_LEAST_LOG : lli_tally_mean(t, i, truth) < LLI_LOGMEAN_LEAST;
 }
 
-/* Updates who is saturated and low; false: nobody is. */
+static bool is_deep(const lli_tally *t, int64_t i) {
+    for (int64_t k = 0; k < t->K; k++)
+        if (!(lli_tally_mean(t, i, k) >= LLI_LOGMEAN_LEAST))
+            return true;
+    return false;
+}
+
+/* Updates who is saturated, low and deep; false: nobody is. */
 static bool look(lli_exact *x, const lli_tally *t, const lli_members *m, const int32_t *truth) {
     bool first = t->members == m->count, any = false;
     for (int64_t i = 0; i < t->n; i++) {
         x->saturated[i] = x->saturated[i] && -lli_tally_rest(t, i, t->first_top[i]) < LLI_LOGMEAN_LEAST;
         x->low[i] = x->low[i] && truth && is_low(t, m, i, truth[i]);
-        any |= x->saturated[i] || x->low[i];
-        if (first && x->saturated[i])
+        x->deep[i] = x->deep[i] && is_deep(t, i);
+        any |= x->saturated[i] || x->low[i] || x->deep[i];
+        if (first && (x->saturated[i] || x->deep[i]))
             lli_logmean_clear(&x->mean[i]);
         if (first && x->low[i])
             x->truth[i] = (lli_logsum){0};
@@ -67,24 +78,26 @@ static void add_member(lli_exact *x, lli_tally *t, const lli_members *m, int64_t
         double logtail, *nll = &t->nll[a * rows + i];
         if (x->low[i] && m->truth && !(*nll > -LLI_LOGMEAN_LEAST_LOG))
             x->low[i] = false;
-        if (!x->saturated[i] && !x->low[i])
+        if (!x->saturated[i] && !x->low[i] && !x->deep[i])
             continue;
         for (int64_t k = 0; k < t->K; k++)
             x->logp[k] = (double)logits[lli_tally_place(i, k, t->K)];
         lli_logmean_softmax(x->logp, &logtail, x->logp, t->K);
-        if (x->saturated[i])
+        if (x->saturated[i] || x->deep[i])
             lli_logmean_add(&x->mean[i], x->logp, logtail, m->weight[a]);
         if (!x->low[i])
             continue;
-        lli_logsum_add(&x->truth[i], x->logp[truth[i]], m->weight[a]);
+        lli_logmean_add_term(&x->truth[i], x->logp[truth[i]], m->weight[a]);
         if (m->truth)
-            *nll = -lli_logsum_log(&x->truth[i], weight);
+            *nll = -lli_logmean_log_sum(&x->truth[i], weight);
     }
 }
 
 void lli_exact_add(lli_exact *x, lli_tally *t, const lli_kernels *kernels, const lli_members *m, const int32_t *truth) {
     bool any = look(x, t, m, truth);
-    if (any)
+    if (any && m->draw)
+        m->draw(t, m);
+    else if (any)
         kernels->member_logits(t, m);
     for (int64_t a = 0; a < m->count; a++) {
         x->weight += m->weight[a];
@@ -94,14 +107,21 @@ void lli_exact_add(lli_exact *x, lli_tally *t, const lli_kernels *kernels, const
 }
 
 lli_verdict lli_exact_verdict(const lli_exact *x, const lli_tally *t, int64_t i) {
-    lli_verdict v = lli_tally_verdict(t, i);
+    lli_verdict v = lli_sums_verdict(t, i);
     if (x->saturated[i])
         lli_logmean_verdict(&v, &x->mean[i]);
     return v;
 }
 
+void lli_exact_logs(const lli_exact *x, const lli_tally *t, int64_t i, double *logp) {
+    for (int64_t k = 0; k < t->K; k++)
+        logp[k] = x->deep[i]             ? lli_logmean_log(&x->mean[i], k)
+                  : k == t->first_top[i] ? log1p(lli_tally_rest(t, i, k))
+                                         : log(lli_tally_mean(t, i, k));
+}
+
 double lli_exact_log_true(const lli_exact *x, const lli_tally *t, int64_t i, int32_t truth) {
     if (x->low[i])
-        return lli_logsum_log(&x->truth[i], x->weight);
+        return lli_logmean_log_sum(&x->truth[i], x->weight);
     return truth == t->first_top[i] ? log1p(lli_tally_rest(t, i, truth)) : log(lli_tally_mean(t, i, truth));
 }

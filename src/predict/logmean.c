@@ -20,7 +20,7 @@ static double share_of(double x, double peak) {
     return x == peak ? 1 : exp(x - peak);
 }
 
-void lli_logsum_add(lli_logsum *s, double x, double weight) {
+void lli_logmean_add_term(lli_logsum *s, double x, double weight) {
     if (x == -INFINITY)
         return;
     if (s->sum == 0)
@@ -29,7 +29,7 @@ void lli_logsum_add(lli_logsum *s, double x, double weight) {
     s->sum += weight * share_of(x, s->peak);
 }
 
-double lli_logsum_log(const lli_logsum *s, double weight) {
+double lli_logmean_log_sum(const lli_logsum *s, double weight) {
     return s->sum > 0 ? s->peak + log(s->sum / weight) : -INFINITY;
 }
 
@@ -92,7 +92,7 @@ void lli_logmean_add(lli_logmean *m, const double *logp, double logtail, double 
 }
 
 double lli_logmean_log(const lli_logmean *m, int64_t k) {
-    return lli_logsum_log(&m->sum[k], m->weight);
+    return lli_logmean_log_sum(&m->sum[k], m->weight);
 }
 
 /* log p_hat_k - first, from the difference of the two where they are close. */
@@ -119,14 +119,14 @@ void lli_logmean_verdict(lli_verdict *v, const lli_logmean *m) {
         if (k == v->label)
             continue;
         double x = lli_logmean_log(m, k);
-        lli_logsum_add(&tail, x, 1);
+        lli_logmean_add_term(&tail, x, 1);
         second = fmax(second, x);
         mixed -= x > -INFINITY ? exp(x) * x : 0;
     }
-    v->log_tail = lli_logsum_log(&tail, 1);
+    v->log_tail = lli_logmean_log_sum(&tail, 1);
     v->saturated = true;
-    lli_logsum_add(&tail, second, 1); /* 1 - margin = tail + second */
-    v->log_margin_tail = lli_logsum_log(&tail, 1);
+    lli_logmean_add_term(&tail, second, 1); /* 1 - margin = tail + second */
+    v->log_margin_tail = lli_logmean_log_sum(&tail, 1);
     v->tail = exp(v->log_tail);
     v->most = 1 - v->tail;
     v->second = exp(second);
@@ -146,8 +146,8 @@ int64_t lli_logmean_softmax(double *logp, double *logtail, const double *logits,
     double largest = logits[best];
     for (int64_t k = 0; k < K; k++)
         if (k != best)
-            lli_logsum_add(&others, logits[k] - largest, 1);
-    double odds = lli_logsum_log(&others, 1), total = log1p(exp(odds));
+            lli_logmean_add_term(&others, logits[k] - largest, 1);
+    double odds = lli_logmean_log_sum(&others, 1), total = log1p(exp(odds));
     for (int64_t k = 0; k < K; k++)
         logp[k] = logits[k] - largest - total;
     *logtail = odds - total;

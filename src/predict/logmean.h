@@ -16,8 +16,8 @@ typedef struct lli_logsum {
     double sum;  /* sum w exp(x - peak); 0: none so far */
 } lli_logsum;
 
-void lli_logsum_add(lli_logsum *s, double x, double weight);
-double lli_logsum_log(const lli_logsum *s, double weight); /* of the sum / weight */
+void lli_logmean_add_term(lli_logsum *s, double x, double weight);
+double lli_logmean_log_sum(const lli_logsum *s, double weight); /* of the sum / weight */
 
 /* Spread over members of the tail of their common top class, in units of exp(scale). */
 typedef struct lli_logspread {
@@ -29,11 +29,11 @@ typedef struct lli_logspread {
 
 typedef struct lli_logmean {
     int64_t K, members;
-    double weight;     /* sum w */
-    lli_logsum *sum;   /* [K] of log p */
-    double *first;     /* [K] log p of the first member that gives the class any */
-    double *moved;     /* [K] sum w (exp(log p - peak) - exp(first - peak)), which keeps its digits where members are close */
-    double *cross;     /* [K] sum w exp(log p - peak) (log p - first) */
+    double weight;   /* sum w */
+    lli_logsum *sum; /* [K] of log p */
+    double *first;   /* [K] log p of the first member that gives the class any */
+    double *moved;   /* [K] sum w (exp(log p - peak) - exp(first - peak)), which keeps its digits where members are close */
+    double *cross;   /* [K] sum w exp(log p - peak) (log p - first) */
     lli_logspread spread;
 } lli_logmean;
 

@@ -13,15 +13,15 @@
 
 /* A member's answer for the row. */
 typedef struct lli_output {
-    double *p, *r;   /* [K] p, and p - 1 for the top class of logits */
-    double *logp;    /* [K] -inf where p is 0 */
-    double logtail;  /* log(1 - p_top); of logits alone */
+    double *p, *r;  /* [K] p, and p - 1 for the top class of logits */
+    double *logp;   /* [K] -inf where p is 0 */
+    double logtail; /* log(1 - p_top); of logits alone */
     int64_t top;
 } lli_output;
 
 typedef struct lli_moments {
     int64_t K;
-    bool from_one;      /* r of the top class is p - 1; else r is p everywhere */
+    bool from_one; /* r of the top class is p - 1; else r is p everywhere */
     int64_t members;
     double *sum;        /* [K] sum p */
     double *votes;      /* [K] members whose top is k */

@@ -2,27 +2,38 @@
 /* Predicts blocks of rows with a few members at a time. All workspace is made at the start; running allocates nothing. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/abi.h"
 #include "base/memory.h"
 #include "kernels/require.h"
+#include "predict/calibrated.h"
+#include "predict/draws.h"
 #include "predict/exact.h"
 #include "predict/predictor.h"
+#include "predict/row_key.h"
 
 struct ll_predictor {
     ll_context ctx; /* a child: the predictor's sentences do not race with those of its maker */
     const ll_ensemble *ensemble;
     const lli_kernels *kernels;
-    int64_t rows;  /* of a block */
-    int64_t chunk; /* members added at once */
+    int64_t rows;   /* of a block */
+    int64_t chunk;  /* members added at once */
     int32_t *share; /* [S] */
     lli_tally tally;
     lli_exact exact;
+    double *logp; /* [K] of a row */
+    /* of draws from a Gaussian: */
+    lli_draws draws;
+    lli_draws_factors *factors; /* its own; NULL: shared, or there are none */
     /* of networks: */
-    float *theta;  /* [floats] a member as its model computes with it */
-    float *z;      /* [rows,features] what that member's representation makes of a block */
+    float *theta; /* [floats] a member as its model computes with it */
+    float *z;     /* [rows,features] what that member's representation makes of a block */
     float *work;
-    float *unmasked; /* [rows,units] what all passes of dropout share; NULL where that is nothing */
+    char *scratch; /* rows of a block that lie in files */
+    int64_t scratch_bytes;
+    lli_row_keys keys; /* of the rows of a block, where the ensemble goes by content */
+    float *unmasked;   /* [rows,units] what all passes of dropout share; NULL where that is nothing */
 };
 
 /* Shapes decide, so that bits depend on nothing else. Several members at once, so that the sums are read and written seldom, unless K is so
@@ -51,12 +62,16 @@ static void choose_block(ll_predictor *p, int64_t D, int64_t K) {
         return;
     }
     p->chunk = LLI_MAX(1, LLI_MIN(LLI_TALLY_CHUNK, ODDS_BYTES / (LLI_PREDICT_TILE * K * (int64_t)sizeof(float))));
-    int64_t rows = L2_BYTES / lli_tally_bytes(D, K, p->chunk) / LLI_PREDICT_TILE * LLI_PREDICT_TILE;
+    int64_t rows = L2_BYTES / lli_sums_bytes(D, K, p->chunk) / LLI_PREDICT_TILE * LLI_PREDICT_TILE;
     p->rows = LLI_MAX(LLI_PREDICT_TILE, LLI_MIN(rows, D <= SHORT_ROW ? MOST_SHORT_ROWS : MOST_ROWS));
 }
 
 ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) {
     LLI_NEED(ctx, out, ensemble);
+    return lli_predictor_new(out, ctx, ensemble, NULL);
+}
+
+ll_status lli_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble, const lli_draws_factors *factors) {
     *out = NULL;
     ll_predictor *p;
     LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
@@ -65,11 +80,19 @@ ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensembl
     ll_status status;
     LLI_DO(lli_kernels_require(ctx, &p->kernels));
     LLI_DO(lli_memory_new(ctx, &p->share, ensemble->plan.S, sizeof *p->share));
-    lli_tally_shares(p->share, ensemble->plan.weight, ensemble->plan.S);
+    lli_sums_shares(p->share, ensemble->plan.weight, ensemble->plan.S);
     const lli_model *model = ensemble->plan.model;
     choose_block(p, model->features, model->K);
-    LLI_DO(lli_tally_init(ctx, &p->tally, p->rows, model->features, model->K, p->chunk));
+    LLI_DO(lli_sums_init(ctx, &p->tally, p->rows, model->features, model->K, p->chunk));
     LLI_DO(lli_exact_init(ctx, &p->exact, p->rows, model->K));
+    LLI_DO(lli_memory_new(ctx, &p->logp, model->K, sizeof *p->logp));
+    if (ensemble->plan.by_content)
+        LLI_DO(lli_row_keys_init(ctx, &p->keys, p->rows, model->D));
+    if (ensemble->plan.gaussian.structure) {
+        if (!factors)
+            LLI_DO(lli_draws_factors_new(&p->factors, ctx, ensemble));
+        LLI_DO(lli_draws_init(ctx, &p->draws, factors ? factors : p->factors, ensemble, p->rows));
+    }
     if (ensemble->network) {
         LLI_DO(lli_memory_new(ctx, &p->theta, model->floats, sizeof(float)));
         LLI_DO(lli_memory_new(ctx, &p->z, p->rows * model->features, sizeof(float)));
@@ -88,13 +111,18 @@ done:
 void ll_predictor_free(ll_predictor *p) {
     if (!p)
         return;
-    lli_tally_release(&p->tally);
+    lli_sums_release(&p->tally);
     lli_exact_release(&p->exact);
+    lli_draws_release(&p->draws);
+    lli_draws_factors_free(p->factors);
+    lli_memory_free(p->logp);
     lli_memory_free(p->theta);
     lli_memory_free(p->z);
     lli_memory_free(p->work);
     lli_memory_free(p->unmasked);
+    lli_row_keys_release(&p->keys);
     lli_memory_free(p->share);
+    lli_memory_free(p->scratch);
     lli_memory_free(p);
 }
 
@@ -134,10 +162,34 @@ static void keep_running(ll_prediction *out, const ll_predictor *p, int64_t at, 
         }
 }
 
+/* The same of calibrated probabilities: what is made of p_hat is made of them, what is made of the members stays. */
+static void keep_calibrated(ll_prediction *out, const ll_predictor *p, int64_t at, int64_t i) {
+    const lli_tally *t = &p->tally;
+    lli_verdict verdict = lli_exact_verdict(&p->exact, t, i);
+    lli_exact_logs(&p->exact, t, i, p->logp);
+    if (p->ensemble->plan.calibration)
+        lli_calibrated_verdict(&verdict, p->logp, p->ensemble->plan.calibration, t->K);
+    lli_verdict_write(out, at, &verdict);
+    if (out->truth && out->log_true)
+        out->log_true[at] = p->logp[out->truth[at]];
+    for (int64_t k = 0; out->probs && k < t->K; k++)
+        out->probs[at * t->K + k] = (float)exp(p->logp[k]);
+    if (out->log_probs)
+        memcpy(out->log_probs + at * t->K, p->logp, (size_t)t->K * sizeof *p->logp);
+}
+
+static bool needs_logs(const ll_predictor *p, const ll_prediction *out) {
+    return out->log_probs || p->ensemble->plan.calibration;
+}
+
 static void keep_rows(ll_prediction *out, ll_predictor *p, int64_t at) {
     const lli_tally *t = &p->tally;
     p->kernels->finish(&p->tally);
     for (int64_t i = 0; i < t->n; i++) {
+        if (needs_logs(p, out)) {
+            keep_calibrated(out, p, at + i, i);
+            continue;
+        }
         lli_verdict verdict = lli_exact_verdict(&p->exact, t, i);
         lli_verdict_write(out, at + i, &verdict);
         if (out->truth && out->log_true)
@@ -169,6 +221,7 @@ static ll_status represent(ll_predictor *p, const span *block, int64_t s, float 
         .drop16 = plan->drop16,
         .own = plan->drop_own,
         .row = block->row,
+        .keys = p->keys.key,
         .unmasked = p->unmasked,
         .known = s > 0,
     };
@@ -176,6 +229,20 @@ static ll_status represent(ll_predictor *p, const span *block, int64_t s, float 
         model->ops->represent(&p->ctx, model, p->z, p->theta, p->work, block->rows, block->first, block->n, plan->drop16 ? &pass : NULL));
     p->kernels->panels(&p->tally, p->z, false, 0, scale);
     return LL_OK;
+}
+
+/* A chunk of members. What the draws of a block share is made with the first. */
+static void add_members(ll_predictor *p, const span *block, const lli_members *members) {
+    if (!members->draw) {
+        p->kernels->predict(&p->tally, members);
+        return;
+    }
+    lli_members theta = *members;
+    theta.count = 1;
+    if (members->first_draw == 0)
+        lli_draws_block(&p->draws, &p->tally, &theta, block->rows, block->first, block->n);
+    members->draw(&p->tally, members);
+    p->kernels->tally(&p->tally, members);
 }
 
 /* All members on a block. */
@@ -186,12 +253,15 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
     bool running = out->running_nll != NULL;
     const int32_t *truth = running || (out->truth && out->log_true) ? out->truth + block->at : NULL;
     float scale = plan->drop16 ? 65536.0f / (float)(65536 - plan->drop16) : 1;
-    lli_tally_clear(&p->tally, block->n);
-    lli_exact_clear(&p->exact, block->n);
+    lli_sums_clear(&p->tally, block->n);
+    lli_exact_clear(&p->exact, block->n, needs_logs(p, out));
+    if (plan->by_content)
+        lli_row_keys_fill(&p->keys, p->kernels, block->rows, block->first, block->n);
     if (!p->ensemble->network)
         p->kernels->panels(&p->tally, block->rows->features, block->rows->half, block->first, scale);
+    bool draws = plan->gaussian.structure;
     for (int64_t s = 0; s < plan->S; s += p->chunk) {
-        int64_t count = LLI_MIN(p->chunk, plan->S - s), stored = plan->drop16 ? 0 : s;
+        int64_t count = LLI_MIN(p->chunk, plan->S - s), stored = plan->stored == 1 ? 0 : s;
         if (p->ensemble->network) {
             LLI_TRY(lli_cancel_check(&p->ctx));
             LLI_TRY(represent(p, block, s, scale));
@@ -205,9 +275,13 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
             .count = count,
             .mask = plan->drop16 ? &mask : NULL,
             .row = block->row,
+            .keys = p->keys.key,
             .truth = running ? truth : NULL,
+            .draw = draws ? lli_draws_logits : NULL,
+            .drawn = &p->draws,
+            .first_draw = s,
         };
-        p->kernels->predict(&p->tally, &members);
+        add_members(p, block, &members);
         lli_exact_add(&p->exact, &p->tally, p->kernels, &members, truth);
         if (out->member_pmax || out->member_label)
             keep_members(out, p, block->at, s, count);
@@ -224,7 +298,8 @@ static ll_status check_logits(ll_predictor *p, int64_t row) {
         if (p->tally.overflow[i])
             return lli_fail(&p->ctx, LL_ERR_DATA,
                             "the logits of row %" PRId64 " are beyond single precision (3.4e38); make its features or the ensemble's "
-                            "weights smaller", row + i);
+                            "weights smaller",
+                            row + i);
     return LL_OK;
 }
 
@@ -233,7 +308,8 @@ static ll_status check_asked(ll_predictor *p, const ll_prediction *out, int64_t 
     const lli_ensemble_plan *plan = &p->ensemble->plan;
     int64_t floats;
     if (n < 0 || row < 0 || !lli_multiply(&floats, n, plan->D) || floats > INT64_MAX / (int64_t)sizeof(float))
-        return lli_fail(&p->ctx, LL_ERR_USAGE, "ll_predictor_run: n is %" PRId64 " and row is %" PRId64 "; expected sizes of arrays", n,
+        return lli_fail(&p->ctx, LL_ERR_USAGE,
+                        "ll_predictor_run: n is %" PRId64 " and row is %" PRId64 "; expected sizes of at least 0 that fit in memory", n,
                         row);
     int sums = (out->running_nll != NULL) + (out->running_brier != NULL) + (out->running_correct != NULL);
     if (!sums && !out->log_true)
@@ -264,15 +340,23 @@ ll_status ll_predictor_run(ll_prediction *given, ll_predictor *p, const float *z
             return lli_fail(&p->ctx, LL_ERR_DATA, "feature %" PRId64 " of row %" PRId64 " is not finite", i % D, row + i / D);
     lli_rows rows = {z, false, n, D};
     if (p->ensemble->network)
-        lli_input_apply(&rows, &plan->input, plan->scaling);
+        lli_ensemble_apply_input(&rows, &plan->input, plan->scaling);
     return lli_predictor_run_rows(out, p, &rows, 0, n, row, false);
 }
 
 ll_status lli_predictor_run_rows(ll_prediction *out, ll_predictor *p, const lli_rows *rows, int64_t first, int64_t n, int64_t row,
                                  bool apart) {
+    int64_t bytes = lli_rows_scratch(rows, p->rows);
+    if (bytes > p->scratch_bytes) {
+        LLI_TRY(lli_memory_grow(&p->ctx, &p->scratch, p->scratch_bytes, bytes, 1));
+        p->scratch_bytes = bytes;
+    }
     for (int64_t at = 0; at < n; at += p->rows) {
+        lli_rows block;
+        int64_t count = LLI_MIN(p->rows, n - at);
         LLI_TRY(lli_cancel_check(&p->ctx));
-        LLI_TRY(run_block(out, p, &(span){rows, first + at, LLI_MIN(p->rows, n - at), at, row + at}, apart));
+        LLI_TRY(lli_rows_block(&block, &p->ctx, rows, p->scratch, first + at, count));
+        LLI_TRY(run_block(out, p, &(span){&block, 0, count, at, row + at}, apart));
         LLI_TRY(check_logits(p, row + at));
     }
     return LL_OK;

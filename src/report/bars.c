@@ -2,33 +2,22 @@
 /* Normalised AURC: the least AURC of each method over that of the point estimate's sr, so that 1 is "no better than one network". */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "report/figure.h"
 #include "report/html.h"
 
-static const char *meta_of(const lli_page_method *m, const char *key) {
-    for (int64_t i = 0; i < m->meta_count; i++)
-        if (strcmp(m->meta[i].key, key) == 0)
-            return m->meta[i].value;
-    return NULL;
-}
-
-/* The method to divide by: the point estimate, else the first that has sr; -1 without one. */
+/* The method to divide by: the first of one member, else the first that has sr; -1 without one. */
 static int64_t reference(const lli_view *v) {
-    int64_t first = -1;
+    int64_t first = -1, one = -1;
     for (int64_t m = v->page->count; m-- > 0;) {
         const lli_page_method *method = &v->page->methods[m];
-        const char *kind = meta_of(method, "method");
-        double aurc = method->evaluation->selective[LL_CONFIDENCE_SR].aurc;
-        if (!(aurc > 0))
+        if (!(method->evaluation->selective[LL_CONFIDENCE_SR].aurc > 0))
             continue;
-        bool point = kind && strcmp(kind, "point") == 0;
-        if (point)
-            return m;
         first = m;
+        if (method->S == 1)
+            one = m;
     }
-    return first;
+    return one >= 0 ? one : first;
 }
 
 static void bar(lli_svg *svg, const lli_view *v, int64_t m, double base) {

@@ -47,7 +47,7 @@ static void by_frequency(lli_confusions *c, lli_confusion *sorted, lli_sort_item
 ll_status lli_confusions_init(lli_confusions *c, ll_context *ctx, const lli_view *v, int64_t method, ll_confidence by) {
     *c = (lli_confusions){0};
     const ll_outcome *p = &v->page->methods[method].points;
-    const lli_series *s = &v->series[method][by];
+    const lli_view_series *s = &v->series[method][by];
     int64_t n = 0, total = s->count ? s->cut[s->count - 1].marked : 0;
     error *errors = NULL;
     lli_sort_item *items = NULL, *scratch = NULL;
@@ -61,7 +61,7 @@ ll_status lli_confusions_init(lli_confusions *c, ll_context *ctx, const lli_view
     LLI_DO(lli_memory_new(ctx, &c->cut, total, sizeof *c->cut));
     for (int64_t i = 0; i < p->n && n < total; i++)
         if (p->label[i] != p->truth[i])
-            errors[n++] = (error){p->truth[i], p->label[i], (int32_t)lli_series_find(s, p->confidence[by][i])};
+            errors[n++] = (error){p->truth[i], p->label[i], (int32_t)lli_view_find(s, p->confidence[by][i])};
     order(items, scratch, errors, n);
     group(c, items, errors, n);
     by_frequency(c, sorted, items, scratch);

@@ -3,7 +3,7 @@
 #ifndef LLI_REPORT_CONFUSIONS_H
 #define LLI_REPORT_CONFUSIONS_H
 
-#include "report/series.h"
+#include "report/view.h"
 
 /* `truth` was called `label` count times; the first cuts that accept these errors are at first..first+count of the list, rising. */
 typedef struct lli_confusion {

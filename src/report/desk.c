@@ -12,10 +12,10 @@
 
 enum { CONFUSIONS_SHOWN = 20 };
 
-int64_t lli_desk_start(const lli_series *s) {
+int64_t lli_desk_start(const lli_view_series *s) {
     int64_t last = s->count - 1, i = last;
-    double half = 0.5 * lli_series_risk(s, last);
-    while (i >= 0 && lli_series_risk(s, i) > half)
+    double half = 0.5 * lli_view_risk(s, last);
+    while (i >= 0 && lli_view_risk(s, i) > half)
         i--;
     return i < 0 ? last : i;
 }
@@ -44,6 +44,9 @@ static void controls(lli_text *out, const lli_view *v, double coverage) {
                  "<input id=\"desk-coverage\" type=\"range\" min=\"0\" max=\"1000\" step=\"1\" value=\"%d\">"
                  "<label for=\"desk-risk\">or be wrong at most, in %%</label><input id=\"desk-risk\" type=\"number\" min=\"0\" max=\"100\" "
                  "step=\"0.1\" inputmode=\"decimal\">"
+                 "<label for=\"desk-cost-wrong\">or a wrong answer costs</label><input id=\"desk-cost-wrong\" type=\"number\" min=\"0\" "
+                 "step=\"any\" inputmode=\"decimal\"><label for=\"desk-cost-handed\">and a hand-over costs</label><input "
+                 "id=\"desk-cost-handed\" type=\"number\" min=\"0\" step=\"any\" inputmode=\"decimal\">"
                  "<p class=\"hint\" id=\"desk-note\" role=\"status\"></p></div>\n",
                  (int)floor(1000 * coverage + 1e-9));
 }
@@ -58,7 +61,7 @@ static void end_readout(lli_text *out) {
 
 static void readouts(lli_text *out, const lli_view *v, const lli_curve_step *cut) {
     const ll_outcome *p = &v->page->methods[v->best].points;
-    const lli_series *s = &v->series[v->best][v->best_by];
+    const lli_view_series *s = &v->series[v->best][v->best_by];
     int64_t errors = s->cut[s->count - 1].marked;
     lli_text_add(out, "<dl class=\"readouts\">");
     readout(out, "desk-answered", "answered");
@@ -85,11 +88,19 @@ static void readouts(lli_text *out, const lli_view *v, const lli_curve_step *cut
                  ll_confidence_name(v->best_by));
     lli_text_number(out, cut->cut);
     lli_text_add(out, "</span></code><button type=\"button\" class=\"copy\" data-copy=\"desk-threshold\">Copy</button></p>\n");
+    const lli_page_certificate *c = v->page->certificate;
+    if (!c || isnan(c->cut) || !v->series[0][c->by].count)
+        return;
+    lli_text_add(out, "<p class=\"rule certified\">certified for ");
+    lli_html_text(out, v->page->methods[0].name);
+    lli_text_add(out, ": <code>%s &ge; ", ll_confidence_name(c->by));
+    lli_text_number(out, c->cut);
+    lli_text_add(out, "</code><button type=\"button\" id=\"desk-certified\">Show</button></p>\n");
 }
 
 /* The curve of the chosen series and the place on it. The script draws both anew, in the box that the attribute tells. */
 static ll_status chart(lli_text *out, const lli_view *v, int64_t at) {
-    const lli_series *s = &v->series[v->best][v->best_by];
+    const lli_view_series *s = &v->series[v->best][v->best_by];
     double n = (double)v->page->methods[v->best].points.n, *x = NULL, *y = NULL, top = 0;
     ll_status status;
     LLI_DO(lli_memory_new(out->ctx, &x, s->count, sizeof *x));
@@ -100,13 +111,14 @@ static ll_status chart(lli_text *out, const lli_view *v, int64_t at) {
     }
     lli_svg svg = lli_figure_panel(out, 560, 300);
     svg.y1 = top > 0 ? fmin(top, 1) : 0.01;
+    lli_svg_fit(&svg, LLI_SVG_PERCENT, LLI_SVG_FONT_ALONE);
     for (int64_t i = 0; i < s->count; i++) {
         x[i] = (double)s->cut[i].accepted / n;
-        y[i] = fmin(lli_series_risk(s, i), svg.y1);
+        y[i] = fmin(lli_view_risk(s, i), svg.y1);
     }
     lli_text_add(out, "<figure class=\"fig\" id=\"fig-desk\" data-top=\"");
     lli_text_number(out, svg.y1);
-    lli_text_add(out, "\" data-box=\"56 30 536 254\">\n");
+    lli_text_add(out, "\" data-box=\"%d %d %d %d\">\n", (int)svg.left, (int)svg.top, (int)svg.right, (int)svg.bottom);
     lli_svg_open(&svg, "svg-desk", "Risk against coverage of the chosen method and confidence", "The dot is the chosen cut.");
     lli_svg_x_axis(&svg, "coverage", LLI_SVG_PERCENT);
     lli_svg_y_axis(&svg, "risk", LLI_SVG_PERCENT);
@@ -174,13 +186,13 @@ static void gallery(lli_text *out, const lli_view *v, lli_thumbs *thumbs, const 
 ll_status lli_desk_html(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     if (!lli_view_any(v))
         return LL_OK;
-    const lli_series *s = &v->series[v->best][v->best_by];
+    const lli_view_series *s = &v->series[v->best][v->best_by];
     int64_t at = lli_desk_start(s);
     lli_gallery g;
     LLI_TRY(lli_gallery_init(&g, out->ctx, v, v->best, v->best_by));
     lli_figure_section(out, "desk", "The abstention desk",
-                       "Move the slider: fewer answers, fewer errors. What is not answered goes to a human.");
-    lli_text_add(out, "<div class=\"desk\"><div>\n");
+                       "Fewer answers, fewer errors: what is not answered goes to a human.<span class=\"screen\"> Move the slider.</span>");
+    lli_text_add(out, "<div class=\"desk\" data-at=\"%" PRId64 "\"><div>\n", at);
     controls(out, v, (double)s->cut[at].accepted / (double)v->page->methods[v->best].points.n);
     readouts(out, v, &s->cut[at]);
     lli_text_add(out, "</div>\n");

@@ -7,7 +7,7 @@
 #include "report/gallery.h"
 
 /* The cut that the desk opens with: most coverage at half the error rate, everything where no cut halves it. */
-int64_t lli_desk_start(const lli_series *series);
+int64_t lli_desk_start(const lli_view_series *series);
 
 ll_status lli_desk_html(lli_text *out, const lli_view *view, lli_thumbs *thumbs) LL_CHECK_RESULT;
 /* The JSON of the script, inside its element. */

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "report/certificate_card.h"
 #include "report/confusions.h"
 #include "report/desk.h"
 #include "report/html.h"
 
-enum { CONFUSION_BYTES = 140000, ITEMS_MAX = LL_CONFIDENCE_COUNT * LLI_GALLERY_KINDS * LLI_GALLERY_POINTS };
+enum { CONFUSION_BYTES = 80000, ITEMS_MAX = LL_CONFIDENCE_COUNT * LLI_GALLERY_KINDS * LLI_GALLERY_POINTS };
 
 /* Points of one method that are in some gallery; the script finds them by their place. */
 typedef struct items {
@@ -26,7 +27,7 @@ static int64_t place(items *it, int64_t row) {
 }
 
 /* Little-endian f64 cuts, then what each cut adds: points and errors. */
-static void cuts(lli_text *out, lli_text *bytes, const lli_series *s) {
+static void cuts(lli_text *out, lli_text *bytes, const lli_view_series *s) {
     bytes->length = 0;
     for (int64_t i = 0; i < s->count; i++) {
         double cut = s->cut[i].cut + 0.0;
@@ -69,7 +70,7 @@ static ll_status galleries(lli_text *out, const lli_view *v, items *it, int64_t 
     for (int kind = 0; kind < LLI_GALLERY_KINDS; kind++) {
         lli_text_add(out, ",\"%s\":[", keys[kind]);
         for (int64_t i = 0; i < g.count[kind]; i++) {
-            int64_t row = g.row[kind][i], cut = lli_series_find(&v->series[m][c], v->page->methods[m].points.confidence[c][row]);
+            int64_t row = g.row[kind][i], cut = lli_view_find(&v->series[m][c], v->page->methods[m].points.confidence[c][row]);
             lli_text_add(out, "%s[%" PRId64 ",%" PRId64 "]", i ? "," : "", place(it, row), cut);
         }
         lli_text_add(out, "]");
@@ -131,7 +132,9 @@ ll_status lli_desk_data(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     for (int64_t m = 0; m < v->page->count; m++)
         for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
             series += v->series[m][c].count > 0;
-    lli_text_add(out, "{\"thumb\":[%" PRId64 ",%" PRId64 "],\"classes\":[", thumbs->width, thumbs->height);
+    lli_text_add(out, "{");
+    lli_certificate_card_data(out, v);
+    lli_text_add(out, "\"thumb\":[%" PRId64 ",%" PRId64 "],\"classes\":[", thumbs->width, thumbs->height);
     for (int64_t k = 0; k < v->page->class_count; k++) {
         lli_text_add(out, "%s", k ? "," : "");
         lli_html_json(out, v->page->class_names[k]);

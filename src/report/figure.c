@@ -92,7 +92,10 @@ void lli_figure_legend(lli_text *out, const lli_view *v, bool confidences, bool 
                          (int)c, ll_confidence_name(c));
         }
         if (oracle)
-            lli_text_add(out, "<button type=\"button\" class=\"key\" data-toggle=\"oracle\" aria-pressed=\"true\"><svg class=\"swatch\" "
+            lli_text_add(out, "<button type=\"button\" class=\"key\" data-toggle=\"band\" aria-pressed=\"true\"><svg class=\"swatch\" "
+                              "viewBox=\"0 0 26 10\" aria-hidden=\"true\"><path class=\"band plain\" d=\"M1 "
+                              "1h24v8H1z\"/></svg>intervals</button>"
+                              "<button type=\"button\" class=\"key\" data-toggle=\"oracle\" aria-pressed=\"true\"><svg class=\"swatch\" "
                               "viewBox=\"0 0 26 10\" "
                               "aria-hidden=\"true\"><path class=\"s plain oracle\" d=\"M1 5h24\"/></svg>oracle</button>");
         lli_text_add(out, "</div>");

@@ -4,7 +4,7 @@
 #ifndef LLI_REPORT_FIGURE_H
 #define LLI_REPORT_FIGURE_H
 
-#include "report/series.h"
+#include "report/view.h"
 #include "report/svg.h"
 
 ll_status lli_figure_risk_coverage(lli_text *out, const lli_view *view) LL_CHECK_RESULT;

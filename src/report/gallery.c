@@ -55,7 +55,7 @@ void lli_gallery_item(lli_text *out, const lli_view *v, lli_thumbs *thumbs, int6
     const ll_outcome *p = &v->page->methods[method].points;
     int64_t thumb = lli_thumbs_want(thumbs, row), top[LLI_GALLERY_TOP];
     double share[LLI_GALLERY_TOP];
-    int64_t cut = lli_series_find(&v->series[method][by], p->confidence[by][row]), count = lli_gallery_top(top, share, p, row);
+    int64_t cut = lli_view_find(&v->series[method][by], p->confidence[by][row]), count = lli_gallery_top(top, share, p, row);
     lli_text_add(out, "<li class=\"point%s\" data-row=\"%" PRId64 "\">", cut > kept_from ? " handed" : "", row);
     if (thumb >= 0)
         lli_thumbs_show(out, thumbs, thumb);

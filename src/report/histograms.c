@@ -31,6 +31,7 @@ static void panel(lli_text *out, lli_text *csv, const lli_view *v, int64_t m, ll
             top = fmax(top, share[kind][j]);
     }
     svg.y1 = fmax(1.05 * top, 1e-9);
+    lli_svg_fit(&svg, LLI_SVG_PERCENT, LLI_SVG_FONT_PANEL);
     for (int j = 0; j < BINS; j++) {
         lli_figure_csv_text(csv, method->name);
         lli_figure_csv_text(csv, ll_confidence_name(c));

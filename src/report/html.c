@@ -131,6 +131,30 @@ void lli_html_cell(lli_text *out, double x) {
     lli_text_add(out, "</td>");
 }
 
+void lli_html_cell_interval(lli_text *out, double x, ll_interval i, bool noise) {
+    lli_text_add(out, "<td class=\"n%s\" data-v=\"", noise ? " noise" : "");
+    if (isfinite(x))
+        lli_text_number(out, x);
+    bool known = isfinite(i.lo) && isfinite(i.hi);
+    if (known) {
+        lli_text_add(out, "\" data-lo=\"");
+        lli_text_number(out, i.lo);
+        lli_text_add(out, "\" data-hi=\"");
+        lli_text_number(out, i.hi);
+    }
+    lli_text_add(out, noise ? "\" title=\"within noise\">" : "\">");
+    lli_html_number(out, x);
+    if (known) { /* two digits of the width */
+        int places = i.hi > i.lo ? LLI_MIN(LLI_MAX(0, 1 - (int)floor(log10(i.hi - i.lo))), 9) : 3;
+        lli_text_add(out, "<small>");
+        lli_html_fixed(out, i.lo, places);
+        lli_text_add(out, " \xe2\x80\x93 ");
+        lli_html_fixed(out, i.hi, places);
+        lli_text_add(out, "</small>");
+    }
+    lli_text_add(out, "</td>");
+}
+
 void lli_html_cell_percent(lli_text *out, double share) {
     open_cell(out, share);
     lli_html_percent(out, share);

@@ -22,6 +22,8 @@ void lli_html_number(lli_text *out, double x);      /* five significant digits *
 /* A cell of a table that sorts by the exact value and shows five digits. */
 void lli_html_cell(lli_text *out, double x);
 void lli_html_cell_percent(lli_text *out, double share);
+/* With its interval in small below; `noise`: greyed. */
+void lli_html_cell_interval(lli_text *out, double x, ll_interval interval, bool noise);
 void lli_html_cell_text(lli_text *out, const char *s);
 
 /* Whole numbers of any size in few bytes: seven bits each, the lowest first, the top bit says that more follow. */

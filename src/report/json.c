@@ -3,10 +3,11 @@
 #include "report/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "report/rules.h"
+#include "report/metric_rule.h"
 
 static void number(lli_text *out, const char *key, double value) {
     lli_text_add(out, "  \"%s\": ", key);
@@ -77,7 +78,9 @@ static void ood(lli_text *out, const ll_evaluation *e) {
     const struct {
         const char *key;
         size_t offset;
-    } rows[] = {{"auroc", offsetof(ll_ood, auroc)}, {"aupr_in", offsetof(ll_ood, aupr_in)}, {"aupr_out", offsetof(ll_ood, aupr_out)},
+    } rows[] = {{"auroc", offsetof(ll_ood, auroc)},
+                {"aupr_in", offsetof(ll_ood, aupr_in)},
+                {"aupr_out", offsetof(ll_ood, aupr_out)},
                 {"fpr95", offsetof(ll_ood, fpr95)}};
     lli_text_add(out, "  \"ood\": {\n");
     for (size_t i = 0; i < LLI_COUNT(rows); i++) {
@@ -90,6 +93,48 @@ static void ood(lli_text *out, const ll_evaluation *e) {
     lli_text_add(out, "\n  },\n");
 }
 
+static void calibration(lli_text *out, const ll_evaluation *e) {
+    lli_text_add(out, "  \"calibration\": {\"ece_p\": ");
+    lli_text_json_number(out, e->ece_p);
+    lli_text_add(out, ", \"l2_debiased\": ");
+    lli_text_json_number(out, e->l2_debiased);
+    lli_text_add(out, "},\n  \"majority\": ");
+    if (isnan(e->majority_accuracy)) {
+        lli_text_add(out, "null,\n");
+        return;
+    }
+    lli_text_add(out, "{\"class\": %" PRId64 ", \"accuracy\": ", e->majority);
+    lli_text_json_number(out, e->majority_accuracy);
+    lli_text_add(out, "},\n");
+}
+
+static void per_class(lli_text *out, const ll_evaluation *e) {
+    if (!lli_metric_rule_applies(LLI_RULE_PER_CLASS, e)) {
+        lli_text_add(out, "  \"per_class\": null,\n");
+        return;
+    }
+    lli_text_add(out, "  \"per_class\": {\"by\": \"sr\", \"cut\": ");
+    lli_text_json_number(out, e->class_cut);
+    lli_text_add(out, ", \"classes\": [");
+    for (int64_t k = 0; k < e->classes; k++) {
+        const ll_class_score *s = &e->by_class[k];
+        const struct {
+            const char *key;
+            double value;
+        } shares[] = {{"precision", s->precision}, {"recall", s->recall}, {"coverage", s->coverage}, {"risk", s->risk}};
+        lli_text_add(out,
+                     "%s\n    {\"class\": %" PRId64 ", \"n\": %" PRId64 ", \"decided\": %" PRId64 ", \"right\": %" PRId64
+                     ", \"answered\": %" PRId64 ", \"answered_right\": %" PRId64 ", \"answers\": %" PRId64,
+                     k ? "," : "", k, s->n, s->decided, s->right, s->answered, s->answered_right, s->answers);
+        for (size_t i = 0; i < LLI_COUNT(shares); i++) {
+            lli_text_add(out, ", \"%s\": ", shares[i].key);
+            lli_text_json_number(out, shares[i].value);
+        }
+        lli_text_add(out, "}");
+    }
+    lli_text_add(out, "\n  ]},\n");
+}
+
 static void options(lli_text *out, const ll_evaluation *e) {
     const ll_rules *o = &e->rules;
     lli_text_add(out, "  \"options\": {\"bins\": %" PRId64, o->bins);
@@ -97,21 +142,25 @@ static void options(lli_text *out, const ll_evaluation *e) {
     lli_text_json_pair(out, ", ", "aupr", o->aupr);
     lli_text_json_pair(out, ", ", "classifier", o->classifier);
     lli_text_json_pair(out, ", ", "compat", o->compat);
-    lli_text_add(out, ", \"costs\": %s},\n", o->costs ? "true" : "false");
+    lli_text_add(out, ", \"costs\": %s, \"interval\": ", o->costs ? "true" : "false");
+    lli_text_json_number(out, o->interval);
+    lli_text_add(out, ", \"risk\": ");
+    lli_text_json_number(out, o->risk);
+    lli_text_add(out, ", \"seed\": %" PRIu64 ", \"per_class\": %s},\n", o->seed, o->per_class ? "true" : "false");
 }
 
 static void rules(lli_text *out, const ll_evaluation *e) {
     bool first = true;
     lli_text_add(out, "  \"rules\": {");
-    for (lli_rule rule = 0; rule < LLI_RULE_COUNT; rule++) {
-        if (!lli_rule_applies(rule, e))
+    for (lli_metric_rule rule = 0; rule < LLI_RULE_COUNT; rule++) {
+        if (!lli_metric_rule_applies(rule, e))
             continue;
         lli_text sentence;
         lli_text_init(&sentence, out->ctx);
-        lli_rule_text(&sentence, rule, e);
+        lli_metric_rule_text(&sentence, rule, e);
         if (sentence.status != LL_OK)
             out->status = sentence.status;
-        lli_text_add(out, "%s\n    \"%s\": ", first ? "" : ",", lli_rule_key(rule));
+        lli_text_add(out, "%s\n    \"%s\": ", first ? "" : ",", lli_metric_rule_key(rule));
         lli_text_json_string(out, sentence.data ? sentence.data : "");
         lli_text_release(&sentence);
         first = false;
@@ -128,7 +177,7 @@ void lli_json_evaluation(lli_text *out, const ll_evaluation *e) {
     number(out, "brier", e->brier);
     number(out, "ece", e->ece);
     number(out, "mce", e->mce);
-    if (lli_rule_applies(LLI_RULE_COST, e))
+    if (lli_metric_rule_applies(LLI_RULE_COST, e))
         number(out, "cost", e->cost);
     bins(out, e);
     selective(out, "aurc", e, offsetof(ll_selective, aurc));
@@ -136,8 +185,14 @@ void lli_json_evaluation(lli_text *out, const ll_evaluation *e) {
     selective(out, "eaurc", e, offsetof(ll_selective, eaurc));
     selective(out, "augrc", e, offsetof(ll_selective, augrc));
     selective(out, "failure_auroc", e, offsetof(ll_selective, failure_auroc));
+    lli_text_add(out, "  ");
+    by_confidence(out, "coverage_at_risk", e->coverage_at_risk, sizeof(double), 0);
+    lli_text_add(out, ",\n");
     number(out, "min_aurc", e->min_aurc);
+    calibration(out, e);
+    per_class(out, e);
     ood(out, e);
+    lli_json_intervals(out, e);
     options(out, e);
     rules(out, e);
     lli_text_add(out, "}");
@@ -165,18 +220,19 @@ void lli_json_threshold(lli_text *out, const ll_threshold *t) {
 }
 
 void lli_json_compare_row(lli_text *out, const ll_compare_row *row) {
-    lli_text_json_pair(out, "{", "method", row->method);
+    lli_text_json_pair(out, "", "method", row->method);
     lli_text_add(out, ", \"samples\": %" PRId64 ", \"diverged\": %s, \"seconds_fit\": ", row->samples, row->diverged ? "true" : "false");
     lli_text_json_number(out, row->seconds_fit);
     lli_text_add(out, ", \"seconds_predict\": ");
     lli_text_json_number(out, row->seconds_predict);
+    lli_text_add(out, ", \"temperature\": ");
+    lli_text_json_number(out, row->temperature);
     if (row->diverged) {
-        lli_text_add(out, ", \"threshold\": null, \"evaluation\": null}");
+        lli_text_add(out, ", \"threshold\": null, \"evaluation\": null");
         return;
     }
     lli_text_add(out, ",\n\"threshold\": {");
     thresholds(out, row);
     lli_text_add(out, "},\n\"evaluation\": ");
     lli_json_evaluation(out, row->evaluation);
-    lli_text_add(out, "}");
 }

@@ -36,6 +36,7 @@ static void panel(lli_text *out, const lli_view *v, lli_thumbs *thumbs, int64_t 
     }
     lli_svg svg = lli_figure_panel(out, 400, 230);
     svg.y1 = 1.05 * top;
+    lli_svg_fit(&svg, LLI_SVG_COUNT, LLI_SVG_FONT_PANEL);
     char classes[LLI_FIGURE_CLASSES];
     lli_text id, fill;
     lli_text_init(&id, out->ctx);
@@ -58,7 +59,7 @@ static void panel(lli_text *out, const lli_view *v, lli_thumbs *thumbs, int64_t 
     lli_text_release(&fill);
 }
 
-void lli_figure_members(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
+void lli_members_figure(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     int64_t most = 0; /* points; one member has no spread to show */
     for (int64_t m = 0; m < v->page->count; m++)
         most = LLI_MAX(most, v->page->methods[m].S > 1 ? LLI_MIN(v->page->methods[m].R, POINTS_MAX) : 0);

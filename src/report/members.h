@@ -5,6 +5,6 @@
 
 #include "report/thumbs.h"
 
-void lli_figure_members(lli_text *out, const lli_view *view, lli_thumbs *thumbs);
+void lli_members_figure(lli_text *out, const lli_view *view, lli_thumbs *thumbs);
 
 #endif

@@ -78,10 +78,10 @@ static ll_status body(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     LLI_TRY(lli_figure_reliability(out, v));
     LLI_TRY(lli_figure_ood(out, v));
     LLI_TRY(lli_figure_running(out, v));
-    lli_figure_members(out, v, thumbs);
+    lli_members_figure(out, v, thumbs);
     LLI_TRY(lli_cancel_check(out->ctx));
-    lli_tables_html(out, v);
-    LLI_TRY(lli_provenance_html(out, v));
+    LLI_TRY(lli_tables_html(out, v));
+    LLI_TRY(lli_provenance_table_html(out, v));
     lli_text_add(out, "</main>\n<script type=\"application/json\" id=\"data\">");
     LLI_TRY(lli_desk_data(out, v, thumbs));
     lli_text_add(out, "</script>\n");

@@ -5,6 +5,9 @@
 
 #include "base/text.h"
 
+#define LLI_RECOMMENDED_KEY "recommended"       /* in the metadata of predictions of a comparison: the name of the row to take */
+#define LLI_RECOMMENDATION_KEY "recommendation" /* and why */
+
 /* One column of the comparison. Only the evaluation must be there; a method without points (n = 0) has its numbers, and no curves. */
 typedef struct lli_page_method {
     const char *name;
@@ -19,6 +22,7 @@ typedef struct lli_page_method {
     const int64_t *member_row;       /* [R] rows of points */
     const ll_meta *meta;             /* provenance */
     int64_t meta_count;
+    const int64_t *row; /* [n] numbers of the points in the set that images are of; NULL: they are those of the set */
 } lli_page_method;
 
 /* What else is to be told, with the file it comes from. */
@@ -27,6 +31,27 @@ typedef struct lli_page_source {
     const ll_meta *meta;
     int64_t meta_count;
 } lli_page_source;
+
+/* The cut of a decided class. */
+typedef struct lli_page_class_cut {
+    bool certified; /* false: never answered */
+    double cut;
+    int64_t n, accepted, errors;
+} lli_page_class_cut;
+
+/* A cut with a promise, for the first method. Texts are of the file. */
+typedef struct lli_page_certificate {
+    bool certified;
+    bool costs; /* the risk is a mean cost */
+    ll_confidence by;
+    double cut;                          /* NaN where there is not one for all classes */
+    const lli_page_class_cut *class_cut; /* [classes] or NULL */
+    int64_t classes;
+    double confidence, risk;             /* risk is NaN where none is promised */
+    int64_t n, accepted, errors, needed; /* on the testing rows */
+    const char *statement, *conditions;
+    const char *text; /* the whole JSON */
+} lli_page_certificate;
 
 typedef struct lli_page {
     const char *title;
@@ -38,6 +63,7 @@ typedef struct lli_page {
     ll_array images;                /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
     const lli_page_source *sources; /* ensembles given beside the predictions */
     int64_t source_count;
+    const lli_page_certificate *certificate; /* or NULL */
 } lli_page;
 
 /* The text of the page. Size: at most some hundred thousand bytes, whatever N. */

@@ -3,10 +3,40 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "metrics/interval.h"
+#include "metrics/special.h"
 #include "report/figure.h"
 #include "report/html.h"
 
-static void bar_title(lli_text *title, const ll_bin *bin) {
+static ll_interval accuracy_of(const ll_bin *bin, double level) {
+    return lli_interval_wilson(llround(bin->accuracy * (double)bin->n), bin->n, lli_special_normal_quantile(0.5 + 0.5 * level));
+}
+
+/* "812", "12.3k": what fits above a bar. */
+static void short_count(lli_text *out, int64_t n) {
+    if (n < 10000)
+        lli_text_add(out, "%" PRId64, n);
+    else {
+        lli_html_fixed(out, (double)n / 1000, n < 100000 ? 1 : 0);
+        lli_text_add(out, "k");
+    }
+}
+
+/* The interval of a bar, and its points, where there is room for them. */
+static void draw_doubt(const ll_evaluation *e, const ll_bin *bin, const lli_svg *top, const lli_svg *strip, double middle) {
+    lli_text n;
+    lli_text_init(&n, top->out->ctx);
+    short_count(&n, bin->n);
+    if (e->rules.interval > 0) {
+        ll_interval i = accuracy_of(bin, e->rules.interval);
+        lli_svg_line(top, "whisker", NULL, (double[]){middle, middle}, (double[]){i.lo, i.hi}, 2);
+    }
+    if ((strip->right - strip->left) / (double)e->bins >= 24 && lli_html_use(top->out, &n))
+        lli_svg_text(strip, "tiny", lli_svg_px(strip, middle), lli_svg_py(strip, (double)bin->n) - 3, "middle", n.data);
+    lli_text_release(&n);
+}
+
+static void bar_title(lli_text *title, const ll_bin *bin, double level) {
     lli_text_add(title, "sr ");
     lli_html_fixed(title, bin->lo, 2);
     lli_text_add(title, " to ");
@@ -15,6 +45,13 @@ static void bar_title(lli_text *title, const ll_bin *bin) {
     lli_html_fixed(title, bin->accuracy, 4);
     lli_text_add(title, ", mean confidence ");
     lli_html_fixed(title, bin->confidence, 4);
+    if (level > 0) {
+        ll_interval i = accuracy_of(bin, level);
+        lli_text_add(title, ", interval of the accuracy ");
+        lli_html_fixed(title, i.lo, 4);
+        lli_text_add(title, " to ");
+        lli_html_fixed(title, i.hi, 4);
+    }
 }
 
 static void bars(lli_text *out, const ll_evaluation *e, const lli_svg *top, const lli_svg *strip) {
@@ -24,12 +61,13 @@ static void bars(lli_text *out, const ll_evaluation *e, const lli_svg *top, cons
             continue;
         lli_text title;
         lli_text_init(&title, out->ctx);
-        bar_title(&title, bin);
+        bar_title(&title, bin, e->rules.interval);
         double hi = fmin(bin->hi, 1), lo = fmin(bin->lo, hi);
         if (lli_html_use(out, &title)) {
             lli_svg_bar(top, "right", title.data, lo, hi, 0, bin->accuracy);
             lli_svg_bar(top, "gap", NULL, lo, hi, bin->accuracy, bin->confidence);
             lli_svg_bar(strip, "count", NULL, lo, hi, 0, (double)bin->n);
+            draw_doubt(e, bin, top, strip, 0.5 * (lo + hi));
         }
         lli_text_release(&title);
     }
@@ -44,7 +82,7 @@ static void panel(lli_text *out, const lli_view *v, int64_t m) {
     strip.top = 304;
     strip.y1 = 1;
     for (int64_t j = 0; j < e->bins; j++)
-        strip.y1 = fmax(strip.y1, (double)e->bin[j].n);
+        strip.y1 = fmax(strip.y1, 1.25 * (double)e->bin[j].n); /* and room for its number */
     lli_text id, title, note;
     lli_text_init(&id, out->ctx);
     lli_text_init(&title, out->ctx);
@@ -78,8 +116,8 @@ ll_status lli_figure_reliability(lli_text *out, const lli_view *v) {
         return LL_OK;
     lli_figure_section(out, "reliability", "Does 80 % mean 80 %?",
                        "Bars show how often the answers of a bin are right; on the line, confidence and accuracy agree. The gap is what "
-                       "ECE averages over all "
-                       "points and MCE takes the worst of.");
+                       "ECE averages over all points and MCE takes the worst of. Upright lines are intervals (Wilson) of the accuracy in "
+                       "each bin; where they cross the line, the gap may be chance.");
     lli_figure_open(out, "fig-reliability", 0);
     lli_text_add(out, "<div class=\"panels three\">\n");
     for (int64_t m = 0; m < v->page->count; m++)

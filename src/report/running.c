@@ -99,9 +99,11 @@ ll_status lli_figure_running(lli_text *out, const lli_view *v) {
         static const char *const ids[] = {"svg-running-accuracy", "svg-running-nll", "svg-running-brier"};
         if (!range(v, score, &svg))
             continue;
+        lli_svg_unit unit = score == 0 ? LLI_SVG_PERCENT : LLI_SVG_PLAIN;
+        lli_svg_fit(&svg, unit, LLI_SVG_FONT_PANEL);
         lli_svg_open(&svg, ids[score], scores[score], "One line per method, against the number of members.");
         lli_svg_x_axis(&svg, "members", LLI_SVG_COUNT);
-        lli_svg_y_axis(&svg, scores[score], score == 0 ? LLI_SVG_PERCENT : LLI_SVG_PLAIN);
+        lli_svg_y_axis(&svg, scores[score], unit);
         for (int64_t m = 0; m < v->page->count; m++)
             if (v->page->methods[m].running)
                 draw(&svg, v, m, score, x, y);

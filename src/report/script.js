@@ -126,6 +126,15 @@
       $(id).replaceChildren(...desk.series[key].map(([item, cut]) => point(desk.method.items[item], cut > desk.at)));
   }
 
+  // The cut that the certificate gives this series, -1 if it gives none, or one that answers nothing.
+  function certifiedAt() {
+    const c = data.certificate;
+    if (!c || c.cut === null || desk.method !== data.methods[0] || desk.series.c !== c.c) return -1;
+    let i = -1;
+    while (i + 1 < desk.series.count && desk.series.cut[i + 1] >= c.cut) i++;
+    return i;
+  }
+
   function drawLine() {
     const figure = $("fig-desk"), [left, top, right, bottom] = figure.dataset.box.split(" ").map(Number), most = Number(figure.dataset.top);
     const x = (i) => left + (desk.series.accepted[i] / desk.method.n) * (right - left);
@@ -133,7 +142,9 @@
     let path = "";
     for (let i = 0; i < desk.series.count; i++) path += (i ? "L" : "M") + x(i).toFixed(1) + " " + y(i).toFixed(1);
     $("desk-line").replaceChildren(svgElement("path", { class: "s", d: path }));
+    const promised = certifiedAt();
     desk.mark = () => $("desk-mark").replaceChildren(
+      ...(promised < 0 ? [] : [svgElement("path", { class: "certified-mark", d: `M${x(promised)} ${top}V${bottom}` })]),
       svgElement("path", { class: "mark", d: `M${x(desk.at)} ${top}V${bottom}` }),
       svgElement("circle", { class: "dot", cx: x(desk.at), cy: y(desk.at), r: 5 }));
   }
@@ -154,9 +165,30 @@
     showGalleries();
   }
 
+  const costs = [$("desk-cost-wrong"), $("desk-cost-handed")];
+
+  function put(at) { // a cut, with the slider below it
+    desk.at = at;
+    $("desk-coverage").value = Math.floor(1000 * desk.series.accepted[at] / desk.method.n + 1e-9);
+    show();
+  }
+
+  function price() {
+    const [wrong, handed] = costs.map((input) => (input.value === "" ? NaN : Number(input.value))), s = desk.series, n = desk.method.n;
+    if (!(wrong >= 0 && handed >= 0)) return;
+    const cost = (i) => wrong * s.errorsAt[i] + handed * (n - s.accepted[i]);
+    let best = 0;
+    for (let i = 1; i < s.count; i++) if (cost(i) <= cost(best)) best = i;
+    const each = (total) => (total / n).toPrecision(4);
+    $("desk-risk").value = "";
+    $("desk-note").textContent = (handed * n < cost(best) ? "To hand over every point costs less than any cut. " : "") +
+      `Cost per point: ${each(cost(best))} at this cut, ${each(cost(s.count - 1))} if all are answered, ${each(handed * n)} if none is.`;
+    put(best);
+  }
+
   function slide() {
     desk.at = atCoverage(desk.series, desk.method.n, Number($("desk-coverage").value) / 1000);
-    $("desk-risk").value = "";
+    for (const input of [$("desk-risk"), ...costs]) input.value = "";
     $("desk-note").textContent = "";
     show();
   }
@@ -166,10 +198,8 @@
     if (text === "" || !(risk >= 0 && risk <= 1)) return;
     const at = atRisk(desk.series, risk);
     $("desk-note").textContent = at < 0 ? "No cut reaches this risk: the surest points are wrong too often." : "";
-    if (at < 0) return;
-    desk.at = at;
-    $("desk-coverage").value = Math.floor(1000 * desk.series.accepted[at] / desk.method.n + 1e-9);
-    show();
+    for (const input of costs) input.value = "";
+    if (at >= 0) put(at);
   }
 
   function choose(keepBy) {
@@ -184,6 +214,7 @@
     desk.series = unpack(desk.method.series[select.selectedIndex]);
     drawLine();
     if ($("desk-risk").value !== "") aim();
+    else if (costs.every((input) => input.value !== "")) price();
     else slide();
   }
 
@@ -191,11 +222,21 @@
     const start = $("desk-coverage").value;
     choose(true);
     $("desk-coverage").value = start;
-    slide();
+    desk.at = Number(document.querySelector(".desk").dataset.at); // finer than the slider
+    show();
     $("desk-method").addEventListener("change", () => choose(true));
     $("desk-by").addEventListener("change", () => choose(true));
     $("desk-coverage").addEventListener("input", slide);
     $("desk-risk").addEventListener("input", aim);
+    for (const input of costs) input.addEventListener("input", price);
+    if ($("desk-certified")) $("desk-certified").addEventListener("click", () => {
+      $("desk-method").value = "0";
+      choose(true);
+      $("desk-by").value = data.certificate.c;
+      choose(true);
+      if (certifiedAt() < 0) $("desk-note").textContent = "The certified cut answers none of these points.";
+      else put(certifiedAt());
+    });
   }
 
   // ---- legends
@@ -223,11 +264,16 @@
         table.tBodies[0].append(...rows.map(([, row]) => row));
       }));
 
+  const widths = new ResizeObserver((boxes) => boxes.forEach(({ target }) => target.classList.toggle("wide", target.scrollWidth > target.clientWidth)));
+  for (const box of document.querySelectorAll(".scroll")) widths.observe(box);
+
   const quote = (x) => (/[",\r\n]/.test(x) ? '"' + x.replace(/"/g, '""') + '"' : x);
 
   function tableCsv(table) {
-    const head = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-    const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].map(value));
+    const body = [...table.tBodies[0].rows].map((row) => [...row.cells]);
+    const ends = body[0].map((_, column) => body.some((cells) => cells[column].dataset.lo !== undefined)); // columns with intervals
+    const head = [...table.tHead.rows[0].cells].flatMap((cell, i) => [cell.textContent, ...(ends[i] ? [cell.textContent + " low", cell.textContent + " high"] : [])]);
+    const rows = body.map((cells) => cells.flatMap((cell, i) => [value(cell), ...(ends[i] ? [cell.dataset.lo || "", cell.dataset.hi || ""] : [])]));
     return [head, ...rows].map((row) => row.map(quote).join(",")).join("\n") + "\n";
   }
 
@@ -269,10 +315,76 @@
       setTimeout(() => { button.textContent = name; }, 1200);
     });
 
+  // ---- files
+
+  function save(name, type, text) {
+    const link = element("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  function saver(place, label, name, type, text) {
+    const button = element("button", "save", label);
+    button.type = "button";
+    button.addEventListener("click", () => save(name, type, text()));
+    place.append(button);
+  }
+
+  const looks = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "vector-effect", "opacity", "paint-order", "font-size", "font-family", "white-space"];
+
+  // A copy that needs no style sheet: what is hidden is gone, what is seen carries its looks.
+  function plain(source) {
+    const copy = source.cloneNode(false), seen = getComputedStyle(source);
+    copy.removeAttribute("class");
+    for (const look of looks) copy.style.setProperty(look, seen.getPropertyValue(look));
+    for (const child of source.childNodes)
+      if (!(child instanceof Element)) copy.append(child.cloneNode());
+      else if (getComputedStyle(child).display !== "none" || /^(title|desc)$/.test(child.localName)) copy.append(plain(child));
+    return copy;
+  }
+
+  // All panels of a figure as they stand, below the names of what they show.
+  function figureSvg(figure) {
+    const box = figure.getBoundingClientRect(), all = svgElement("svg", { xmlns: "http://www.w3.org/2000/svg" });
+    const add = (svg) => {
+      const b = svg.getBoundingClientRect(), copy = plain(svg);
+      for (const [key, value] of Object.entries({ x: b.x - box.x, y: b.y - box.y, width: b.width, height: b.height })) copy.setAttribute(key, value);
+      all.append(copy);
+    };
+    all.append(svgElement("rect", { width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor }));
+    for (const key of figure.querySelectorAll(".key:not([aria-pressed=false])")) {
+      const swatch = key.querySelector("svg"), b = swatch.getBoundingClientRect(), ink = getComputedStyle(key);
+      add(swatch);
+      const name = svgElement("text", { x: b.right - box.x + 6, y: b.bottom - box.y, style: `font-size:${ink.fontSize};font-family:${ink.fontFamily.replace(/"/g, "'")};fill:${ink.color}` });
+      name.textContent = key.textContent;
+      all.append(name);
+    }
+    for (const svg of figure.querySelectorAll("svg[role=img]")) add(svg);
+    for (const [key, value] of [["width", box.width], ["height", box.height]]) all.setAttribute(key, Math.ceil(value));
+    return new XMLSerializer().serializeToString(all);
+  }
+
+  for (const figure of document.querySelectorAll("figure.fig")) {
+    let tools = figure.querySelector(":scope > .tools");
+    if (!tools) figure.append(tools = element("div", "tools"));
+    saver(tools, "Save SVG", figure.id + ".svg", "image/svg+xml", () => figureSvg(figure));
+  }
+
+  function thresholdsJson() {
+    return JSON.stringify(data.methods.map((method) => ({ method: method.name, n: method.n, confidences: method.series.map(unpack).map((s) => ({ by: s.by,
+      thresholds: s.cut.map((cut, i) => ({ cut, coverage: s.accepted[i] / method.n, risk: s.errorsAt[i] / s.accepted[i], accepted: s.accepted[i], errors: s.errorsAt[i] })) })) })), null, 1);
+  }
+
+  if ($("desk")) saver($("fig-desk").querySelector(".tools"), "Save thresholds", "thresholds.json", "application/json", thresholdsJson);
+  if (data.certificate) saver($("certificate"), "Save certificate", "certificate.json", "application/json", () => data.certificate.text);
+
   // ---- the pointer on the risk-coverage curves
 
   const chart = $("svg-risk-coverage"), hint = $("risk-coverage-hint");
-  if (chart)
+  if (chart) {
+    const [left, right] = hint.dataset.sides.split(" ").map(Number);
     chart.addEventListener("pointermove", (event) => {
       const series = event.target.closest("path.s[class*=c]");
       const match = series && /\bm(\d+)\b.*\bc(\d)\b/.exec(series.getAttribute("class"));
@@ -281,9 +393,10 @@
       const place = chart.createSVGPoint();
       place.x = event.clientX;
       place.y = event.clientY;
-      const at = atCoverage(s, method.n, Math.min(1, Math.max(0, (place.matrixTransform(chart.getScreenCTM().inverse()).x - 56) / 680)));
+      const at = atCoverage(s, method.n, Math.min(1, Math.max(0, (place.matrixTransform(chart.getScreenCTM().inverse()).x - left) / (right - left))));
       hint.textContent = `${method.name}, ${s.by} \u2265 ${s.cut[at]}: coverage ${percent(s.accepted[at] / method.n)}, risk ${percent(s.errorsAt[at] / s.accepted[at])}`;
     });
+  }
 
   // ---- the theme
 

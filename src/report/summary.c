@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "report/certificate_card.h"
 #include "report/html.h"
 
 static void card(lli_text *out, const char *name) {
@@ -20,8 +21,8 @@ static void end_card(lli_text *out) {
 }
 
 static int64_t most_accurate(const lli_view *v) {
-    int64_t best = 0;
-    for (int64_t m = 1; m < v->page->count; m++)
+    int64_t best = v->recommended ? v->best : 0;
+    for (int64_t m = 1; m < v->page->count && !v->recommended; m++)
         if (v->page->methods[m].evaluation->accuracy > v->page->methods[best].evaluation->accuracy)
             best = m;
     return best;
@@ -85,6 +86,18 @@ static void calibration_card(lli_text *out, const lli_view *v) {
     end_card(out);
 }
 
+/* What lastlayer compare recommended, in its words: the page has no rule of its own. */
+static void recommendation_card(lli_text *out, const lli_view *v) {
+    if (!v->recommended)
+        return;
+    lli_text_add(out,
+                 "<div class=\"card recommendation\" id=\"recommendation\"><h3>Recommended by lastlayer compare</h3><p class=\"big\">");
+    lli_html_text(out, v->recommended);
+    lli_text_add(out, "</p><p>");
+    lli_html_text(out, v->recommendation);
+    lli_text_add(out, "</p></div>\n");
+}
+
 /* The sentence. `half` is NULL where no confidence exists. */
 static void headline(lli_text *out, const lli_view *v, const ll_threshold *half) {
     const lli_page_method *m = &v->page->methods[v->best];
@@ -116,19 +129,18 @@ static void headline(lli_text *out, const lli_view *v, const ll_threshold *half)
 
 /* Coverage at a few risks, for each method by its best confidence. */
 static ll_status risks(lli_text *out, const lli_view *v) {
-    static const double targets[] = {0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.001};
-    static const char *const names[] = {"20 %", "10 %", "5 %", "2 %", "1 %", "0.5 %", "0.1 %"};
-    const char *columns[LLI_COUNT(targets) + 3] = {"method", "by"};
-    size_t count = 2, first = LLI_COUNT(targets);
+    static const char *const names[LLI_VIEW_RISKS] = {"20 %", "10 %", "5 %", "2 %", "1 %", "0.5 %", "0.1 %"};
+    const char *columns[LLI_VIEW_RISKS + 3] = {"method", "by"};
+    size_t count = 2, first = LLI_VIEW_RISKS;
     for (int64_t m = 0; m < v->page->count; m++) {
         const ll_evaluation *e = v->page->methods[m].evaluation;
-        for (size_t t = 0; t < LLI_COUNT(targets); t++)
-            if (targets[t] * (double)e->n < (double)e->errors)
+        for (size_t t = 0; t < LLI_VIEW_RISKS; t++)
+            if (lli_view_risk_targets[t] * (double)e->n < (double)e->errors)
                 first = LLI_MIN(first, t);
     }
-    if (first == LLI_COUNT(targets))
+    if (first == LLI_VIEW_RISKS)
         return LL_OK;
-    size_t last = LLI_MIN(first + 5, LLI_COUNT(targets));
+    size_t last = LLI_MIN(first + 5, LLI_VIEW_RISKS);
     for (size_t t = first; t < last; t++)
         columns[count++] = names[t];
     lli_tables_open(out, "table-risks", "Points answered when at most this share of the answers may be wrong", columns);
@@ -141,7 +153,7 @@ static ll_status risks(lli_text *out, const lli_view *v) {
         lli_html_cell_text(out, ll_confidence_name((ll_confidence)by));
         for (size_t t = first; t < last; t++) {
             ll_threshold at;
-            LLI_TRY(ll_threshold_at_risk(&at, out->ctx, &v->page->methods[m].points, (ll_confidence)by, targets[t]));
+            LLI_TRY(ll_threshold_at_risk(&at, out->ctx, &v->page->methods[m].points, (ll_confidence)by, lli_view_risk_targets[t]));
             lli_html_cell_percent(out, at.found ? at.coverage : 0);
         }
         lli_text_add(out, "</tr>\n");
@@ -168,6 +180,8 @@ ll_status lli_summary_html(lli_text *out, const lli_view *v) {
     if (!isnan(m->evaluation->ece))
         calibration_card(out, v);
     lli_text_add(out, "</div>\n");
+    recommendation_card(out, v);
+    lli_certificate_card_html(out, v);
     LLI_TRY(risks(out, v));
     lli_text_add(out, "</section>\n");
     return LL_OK;

@@ -104,6 +104,30 @@ static double tick_step(double lo, double hi, double pixels, double apart, lli_s
     return unit == LLI_SVG_COUNT ? fmax(1, ceil(step)) : step;
 }
 
+/* Widths in a wide font without serifs, in shares of its size. */
+static double width_of(const char *text) {
+    double width = 0;
+    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+        width += *p == '.' ? 0.33 : *p == '%' ? 0.96 : (*p & 0xc0) == 0x80 ? 0 : *p >= 0xc0 ? 0.4 : 0.65;
+    return width;
+}
+
+enum { TICK_GAP = 8 };
+
+void lli_svg_fit(lli_svg *s, lli_svg_unit unit, double font) {
+    s->right = fmin(s->right, s->width - 1.8 * font); /* half of "100 %" below the end of the x axis */
+    double step = tick_step(s->y0, s->y1, s->bottom - s->top, 44, unit);
+    const double ends[] = {ceil(s->y0 / step - 1e-9), floor(s->y1 / step + 1e-9)};
+    for (size_t i = 0; i < LLI_COUNT(ends); i++) {
+        lli_text text;
+        lli_text_init(&text, s->out->ctx);
+        tick_text(&text, ends[i] * step, step, unit);
+        if (lli_html_use(s->out, &text))
+            s->left = fmax(s->left, ceil(TICK_GAP + font * width_of(text.data)));
+        lli_text_release(&text);
+    }
+}
+
 void lli_svg_x_axis(const lli_svg *s, const char *label, lli_svg_unit unit) {
     double step = tick_step(s->x0, s->x1, s->right - s->left, 76, unit), first = ceil(s->x0 / step - 1e-9);
     for (double i = first; i * step <= s->x1 + 1e-9 * step; i++) {
@@ -127,7 +151,7 @@ void lli_svg_y_axis(const lli_svg *s, const char *label, lli_svg_unit unit) {
         double py = lli_svg_py(s, i * step);
         segment(s, "grid", s->left, py, s->right, py);
         lli_text_add(s->out, "<text class=\"tick\"");
-        attribute(s->out, "x", s->left - 8);
+        attribute(s->out, "x", s->left - TICK_GAP);
         attribute(s->out, "y", py + 4);
         lli_text_add(s->out, " text-anchor=\"end\">");
         tick_text(s->out, i * step, step, unit);
@@ -205,6 +229,20 @@ void lli_svg_line(const lli_svg *s, const char *classes, const char *title, cons
             pen_to(&p, px, py);
     }
     close_path(s, &p, title);
+}
+
+void lli_svg_band(const lli_svg *s, const char *classes, const double *x, const double *lo, const double *hi, int64_t n) {
+    const double apart = 6;
+    pen p = open_path(s, classes);
+    double last = -INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        if (lli_svg_px(s, x[i]) - last >= apart || i == n - 1)
+            pen_to(&p, last = lli_svg_px(s, x[i]), lli_svg_py(s, hi[i]));
+    last = INFINITY;
+    for (int64_t i = n; i-- > 0;)
+        if (last - lli_svg_px(s, x[i]) >= apart || i == 0)
+            pen_to(&p, last = lli_svg_px(s, x[i]), lli_svg_py(s, lo[i]));
+    close_path(s, &p, NULL);
 }
 
 void lli_svg_stairs(const lli_svg *s, const char *classes, const char *title, const double *height, int64_t n, double lo, double w) {

@@ -19,12 +19,19 @@ typedef enum lli_svg_unit { LLI_SVG_PLAIN, LLI_SVG_PERCENT, LLI_SVG_COUNT } lli_
 void lli_svg_open(lli_svg *svg, const char *id, const char *title, const char *description);
 void lli_svg_close(const lli_svg *svg);
 
+/* Widens the margins where the ticks need it. Set the range of y first. `font`: the largest size of ticks that the style
+ * sheet gives such a picture; it enlarges those of figures that stand alone on narrow screens. */
+enum { LLI_SVG_FONT_PANEL = 13, LLI_SVG_FONT_ALONE = 20 };
+void lli_svg_fit(lli_svg *svg, lli_svg_unit unit, double font);
+
 /* Grid, ticks at round numbers, and what the axes are called. */
 void lli_svg_x_axis(const lli_svg *svg, const char *label, lli_svg_unit unit);
 void lli_svg_y_axis(const lli_svg *svg, const char *label, lli_svg_unit unit);
 
 /* A line through n points with rising x. Points that a straight line misses by less than a third of a pixel are left out. */
 void lli_svg_line(const lli_svg *svg, const char *classes, const char *title /* or NULL */, const double *x, const double *y, int64_t n);
+/* What lies between two lines over the same rising x, about every sixth pixel. */
+void lli_svg_band(const lli_svg *svg, const char *classes, const double *x, const double *lo, const double *hi, int64_t n);
 /* The same as a staircase: bar j reaches from lo + j w to lo + (j+1) w, closed at the bottom. */
 void lli_svg_stairs(const lli_svg *svg, const char *classes, const char *title, const double *height /* [n] */, int64_t n, double lo,
                     double w);

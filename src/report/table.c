@@ -25,6 +25,14 @@ void lli_table_cell(lli_table *table, const char *text) {
     end_cell(table);
 }
 
+/* Stands before a strong cell. Text of others cannot bring it: control characters are escaped. */
+enum { STRONG = 2 };
+
+void lli_table_strong(lli_table *table, const char *text) {
+    lli_text_append(&table->text, (const char[]){STRONG}, 1);
+    lli_table_cell(table, text);
+}
+
 void lli_table_count(lli_table *table, int64_t count) {
     lli_text_add(&table->text, "%" PRId64, count);
     end_cell(table);
@@ -32,6 +40,18 @@ void lli_table_count(lli_table *table, int64_t count) {
 
 void lli_table_number(lli_table *table, double x) {
     lli_table_number_text(&table->text, x);
+    end_cell(table);
+}
+
+void lli_table_interval_text(lli_text *out, ll_interval x) {
+    double size = x.hi > x.lo ? x.hi - x.lo : 0.01;
+    int places = LLI_MIN(LLI_MAX(0, 1 - (int)floor(log10(size))), 15);
+    if (!isnan(x.lo))
+        lli_text_add(out, "[%.*f, %.*f]", places, x.lo, places, x.hi);
+}
+
+void lli_table_interval(lli_table *table, ll_interval x) {
+    lli_table_interval_text(&table->text, x);
     end_cell(table);
 }
 
@@ -62,7 +82,7 @@ void lli_table_number_text(lli_text *out, double x) {
 
 static int64_t width_of(const char *cell) {
     int64_t width = 0;
-    for (; *cell; cell++)
+    for (cell += *cell == STRONG; *cell; cell++)
         width += (*cell & 0xc0) != 0x80; /* bytes that continue a character do not count */
     return width;
 }
@@ -83,14 +103,14 @@ static void write_plain(lli_text *out, const char *cell, bool left, bool first, 
         pad(out, space);
 }
 
-static void write_markdown(lli_text *out, const char *cell) {
-    lli_text_append(out, " ", 1);
+static void write_markdown(lli_text *out, const char *cell, bool strong) {
+    lli_text_add(out, strong ? " **" : " ");
     for (; *cell; cell++) {
         if (strchr("|\\<[`", *cell))
             lli_text_append(out, "\\", 1);
         lli_text_append(out, cell, 1);
     }
-    lli_text_append(out, " |", 2);
+    lli_text_add(out, strong ? "** |" : " |");
 }
 
 static void write_csv(lli_text *out, const char *cell, int column) {
@@ -129,18 +149,63 @@ void lli_table_write(const lli_table *table, lli_text *out, ll_text_form form) {
     const char *cell = table->text.data;
     for (int64_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
         int column = (int)(i % table->columns);
+        bool strong = *cell == STRONG;
         if (form == LL_TEXT_MARKDOWN && column == 0)
             lli_text_append(out, "|", 1);
         if (form == LL_TEXT_MARKDOWN)
-            write_markdown(out, cell);
+            write_markdown(out, cell + strong, strong);
         else if (form == LL_TEXT_CSV)
-            write_csv(out, cell, column);
+            write_csv(out, cell + strong, column);
         else
-            write_plain(out, cell, table->align[column] == 'l', column == 0, column + 1 == table->columns, width[column]);
+            write_plain(out, cell + strong, table->align[column] == 'l', column == 0, column + 1 == table->columns, width[column]);
         if (column + 1 < table->columns)
             continue;
         lli_text_append(out, "\n", 1);
         if (form == LL_TEXT_MARKDOWN && i + 1 == table->columns)
             write_rule(out, table->align);
     }
+}
+
+/* A character as LaTeX shows it; those that need nothing as they are. */
+static void write_latex(lli_text *out, const char *cell) {
+    static const struct {
+        const char *text, *latex;
+    } marks[] = {{"\\", "\\textbackslash{}"},
+                 {"~", "\\textasciitilde{}"},
+                 {"^", "\\textasciicircum{}"},
+                 {"±", "$\\pm$"},
+                 {"<", "$<$"},
+                 {">", "$>$"},
+                 {"|", "$|$"}};
+    while (*cell) {
+        size_t m = 0;
+        while (m < LLI_COUNT(marks) && strncmp(cell, marks[m].text, strlen(marks[m].text)) != 0)
+            m++;
+        if (m < LLI_COUNT(marks)) {
+            lli_text_add(out, "%s", marks[m].latex);
+            cell += strlen(marks[m].text);
+            continue;
+        }
+        if (strchr("&%$#_{}", *cell))
+            lli_text_append(out, "\\", 1);
+        lli_text_append(out, cell++, 1);
+    }
+}
+
+void lli_table_latex(const lli_table *table, lli_text *out, const char *groups) {
+    if (out->status == LL_OK)
+        out->status = table->text.status;
+    if (out->status != LL_OK || table->cells == 0)
+        return;
+    lli_text_add(out, "\\begin{tabular}{%s}\n\\toprule\n%s", table->align, groups ? groups : "");
+    const char *cell = table->text.data;
+    for (int64_t i = 0; i < table->cells; i++, cell += strlen(cell) + 1) {
+        bool strong = *cell == STRONG, last = (i + 1) % table->columns == 0;
+        lli_text_add(out, "%s", strong ? "\\textbf{" : "");
+        write_latex(out, cell + strong);
+        lli_text_add(out, "%s%s", strong ? "}" : "", last ? " \\\\\n" : " & ");
+        if (i + 1 == table->columns)
+            lli_text_add(out, "\\midrule\n");
+    }
+    lli_text_add(out, "\\bottomrule\n\\end{tabular}\n");
 }

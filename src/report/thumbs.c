@@ -11,6 +11,8 @@ enum { PNG_FRAME = 120 }; /* bytes of a PNG beside its rows, rounded up */
 
 ll_status lli_thumbs_init(lli_thumbs *t, ll_context *ctx, const lli_page *page) {
     *t = (lli_thumbs){.images = page->images};
+    for (int64_t m = 0; m < page->count && !t->image; m++)
+        t->image = page->methods[m].row;
     if (!t->images.data)
         return LL_OK;
     int64_t H = t->images.shape[1], W = t->images.shape[2];
@@ -77,7 +79,7 @@ static void chunk(lli_text *png, const char *type, const void *bytes, int64_t co
 /* The rows of a PNG: each starts with filter 0. A pixel is the mean of the square it stands for. */
 static void pixels(lli_text *rows, const lli_thumbs *t, int64_t row) {
     int64_t H = t->images.shape[1], W = t->images.shape[2], C = t->channels, q = t->shrink;
-    const unsigned char *image = (const unsigned char *)t->images.data + row * H * W * C;
+    const unsigned char *image = (const unsigned char *)t->images.data + (t->image ? t->image[row] : row) * H * W * C;
     for (int64_t y = 0; y < t->height; y++) {
         lli_text_append(rows, "\0", 1);
         for (int64_t x = 0; x < t->width; x++)

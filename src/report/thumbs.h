@@ -3,13 +3,14 @@
 #ifndef LLI_REPORT_THUMBS_H
 #define LLI_REPORT_THUMBS_H
 
-#include "report/series.h"
+#include "report/view.h"
 
 enum { LLI_THUMB_SIDE = 32, LLI_THUMBS_BYTES = 140000 };
 
 typedef struct lli_thumbs {
     ll_array images;                         /* u8 [N,H,W] or [N,H,W,3]; data NULL = none */
     int64_t width, height, channels, shrink; /* of a thumbnail; `shrink` pixels of a side become one */
+    const int64_t *image;                    /* [N points] which image is that of a point; NULL: the one of the same number */
     int64_t *row;                            /* [count] that each shows */
     int64_t count, capacity;                 /* how many there are, and may be */
 } lli_thumbs;

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "metrics/score.h"
+#include "metrics/trial_score.h"
 #include "report/table.h"
 
 /* ---- JSON ---- */
 
 static void add_score(lli_text *out, const ll_score *score) {
     lli_text_add(out, "{\"n\":%" PRId64 ",\"errors\":%" PRId64, score->n, score->errors);
-    for (size_t f = 0; f < lli_score_field_count; f++) {
-        const lli_score_field *field = &lli_score_fields[f];
+    for (size_t f = 0; f < lli_trial_score_field_count; f++) {
+        const lli_trial_score_field *field = &lli_trial_score_fields[f];
         double values[LL_CONFIDENCE_COUNT];
         memcpy(values, (const char *)score + field->offset, (field->by_confidence ? LL_CONFIDENCE_COUNT : 1) * sizeof *values);
         lli_text_add(out, ",\"%s\":", field->key);
@@ -45,7 +45,7 @@ static void add_whole(lli_text *out, const char *key, int64_t value) {
         lli_text_add(out, "null");
 }
 
-void lli_trial_json(lli_text *out, const ll_trial *t) {
+void lli_trials_json(lli_text *out, const ll_trial *t) {
     lli_text_add(out, "{\"trial\":");
     lli_text_json_string(out, t->name);
     lli_text_add(out, ",\"run\":");
@@ -83,48 +83,48 @@ static const char *rule_word(const lli_selection *s) {
     return words[s->rule];
 }
 
-static bool first_of_method(const ll_trial *trials, int64_t i) {
-    for (int64_t j = 0; j < i; j++)
-        if (strcmp(trials[j].method, trials[i].method) == 0)
-            return false;
-    return true;
-}
-
-static void add_choice(lli_text *out, const ll_trial *trials, int64_t count, const lli_selection *s) {
+static void add_choice(lli_text *out, const ll_trial *trials, const lli_selection_peers *peers, int64_t count, const lli_selection *s) {
     lli_text_add(out, "\"protocol\": \"%s\",\n\"chosen_on\": \"%s\",\n\"reported_on\": \"%s\",\n\"by\": \"%s\",\n\"best\": {",
                  s->chooses == LL_SPLIT_VAL ? "honest" : "paper", split_word(s->chooses, trials, count),
                  split_word(s->reports, trials, count), rule_word(s));
     bool more = false;
     for (int64_t i = 0; i < count; i++) {
-        if (!first_of_method(trials, i))
+        if (peers[i].first != i)
             continue;
-        int64_t best = lli_selection_best(s, trials, count, trials[i].method);
         lli_text_add(out, "%s\n  ", more ? "," : "");
         lli_text_json_string(out, trials[i].method);
         lli_text_add(out, ": ");
-        if (best < 0)
+        if (peers[i].best < 0)
             lli_text_add(out, "null");
         else
-            lli_text_json_string(out, trials[best].name);
+            lli_text_json_string(out, trials[peers[i].best].name);
         more = true;
     }
     lli_text_add(out, "\n}");
 }
 
 ll_status lli_trials_choice_json(lli_text *out, const ll_trial *trials, int64_t count, const lli_selection *s) {
+    lli_selection_peers *peers;
+    ll_status status;
+    LLI_DO(lli_memory_new(out->ctx, &peers, count, sizeof *peers));
+    LLI_DO(lli_selection_group(peers, out->ctx, s, trials, count));
     lli_text_add(out, "{\n");
-    add_choice(out, trials, count, s);
+    add_choice(out, trials, peers, count, s);
     lli_text_add(out, "\n}\n");
-    return out->status;
+    LLI_DO(out->status);
+done:
+    lli_memory_free(peers);
+    return status;
 }
 
-static void add_json(lli_text *out, const ll_trial *trials, const int64_t *order, int64_t count, const lli_selection *s) {
+static void add_json(lli_text *out, const ll_trial *trials, const lli_selection_peers *peers, const int64_t *order, int64_t count,
+                     const lli_selection *s) {
     lli_text_add(out, "{\n");
-    add_choice(out, trials, count, s);
+    add_choice(out, trials, peers, count, s);
     lli_text_add(out, ",\n\"trials\": [");
     for (int64_t i = 0; i < count; i++) {
         lli_text_add(out, "%s\n", i ? "," : "");
-        lli_trial_json(out, &trials[order[i]]);
+        lli_trials_json(out, &trials[order[i]]);
     }
     lli_text_add(out, "\n]\n}\n");
 }
@@ -182,8 +182,8 @@ static bool knows_out(const ll_trial *trials, int64_t count, const lli_selection
     return known;
 }
 
-static void add_table(lli_text *out, ll_context *ctx, const ll_trial *trials, const int64_t *order, int64_t count, const lli_selection *s,
-                      ll_text_form form) {
+static void add_table(lli_text *out, ll_context *ctx, const ll_trial *trials, const lli_selection_peers *peers, const int64_t *order,
+                      int64_t count, const lli_selection *s, ll_text_form form) {
     static const char *const heads[2][COLUMNS] = {
         {"", "method", "S", "lr", "p", "epochs", "B", "chosen by", "accuracy", "ECE", "NLL", "AURC sr", "AURC std", "AURC hq", "min AURC",
          "/ point", "AUROC"},
@@ -197,10 +197,8 @@ static void add_table(lli_text *out, ll_context *ctx, const ll_trial *trials, co
     lli_table_init(&table, ctx, knows_out(trials, count, s) ? "llrrrrrrrrrrrrrrr" : "llrrrrrrrrrrrrrr");
     for (int i = 0; i < table.columns; i++)
         lli_table_cell(&table, heads[exact][i]);
-    for (int64_t i = 0; i < count; i++) {
-        const ll_trial *t = &trials[order[i]];
-        add_row(&table, t, s, lli_selection_best(s, trials, count, t->method) == order[i], point, exact);
-    }
+    for (int64_t i = 0; i < count; i++)
+        add_row(&table, &trials[order[i]], s, peers[order[i]].best == order[i], point, exact);
     lli_table_write(&table, out, form);
     lli_table_release(&table);
 }
@@ -217,41 +215,33 @@ static void add_rules(lli_text *out, const ll_trial *trials, const int64_t *orde
                  rules[s->rule], first->score[s->chooses].n, split_word(s->chooses, trials, count), first->score[s->reports].n,
                  split_word(s->reports, trials, count));
     if (s->chooses == s->reports)
-        lli_text_add(out, "The rows that chose are the rows that are reported, as in the paper: expect a little less on new ones.\n");
+        lli_text_add(out, "The rows that chose are the rows that are reported, as in the paper: expect somewhat worse on new ones.\n");
     if (s->chooses == LL_SPLIT_VAL && split_apart(first))
         lli_text_add(out, "No validation rows were given: half of the test rows, by the seed, chose, and the other half is reported.\n");
     lli_text_add(out, "/ point: min AURC divided by the AURC of sr of the point estimate; below 1 is better.\n");
 }
 
-/* Rising value; equal ones keep their order. */
-static ll_status sort(int64_t **order, ll_context *ctx, const ll_trial *trials, int64_t count, const lli_selection *s) {
-    LLI_TRY(lli_memory_new(ctx, order, count, sizeof **order));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = i;
-        double value = lli_selection_value(s, &trials[i]);
-        for (; at > 0 && lli_selection_value(s, &trials[(*order)[at - 1]]) > value; at--)
-            (*order)[at] = (*order)[at - 1];
-        (*order)[at] = i;
-    }
-    return LL_OK;
-}
-
 ll_status lli_trials_text(char **out, ll_context *ctx, const ll_trial *trials, int64_t count, const lli_selection *s, ll_text_form form) {
     lli_text text;
     int64_t *order = NULL;
+    lli_selection_peers *peers = NULL;
     ll_status status;
     *out = NULL;
     lli_text_init(&text, ctx);
-    LLI_DO(sort(&order, ctx, trials, count, s));
+    LLI_DO(lli_memory_new(ctx, &order, count, sizeof *order));
+    LLI_DO(lli_memory_new(ctx, &peers, count, sizeof *peers));
+    LLI_DO(lli_selection_order(order, ctx, s, trials, count));
+    LLI_DO(lli_selection_group(peers, ctx, s, trials, count));
     if (form == LL_TEXT_JSON)
-        add_json(&text, trials, order, count, s);
+        add_json(&text, trials, peers, order, count, s);
     else
-        add_table(&text, ctx, trials, order, count, s, form);
+        add_table(&text, ctx, trials, peers, order, count, s, form);
     if (count > 0 && (form == LL_TEXT_PLAIN || form == LL_TEXT_MARKDOWN))
         add_rules(&text, trials, order, count, s);
     LLI_DO(lli_text_take(&text, out));
 done:
     lli_text_release(&text);
     lli_memory_free(order);
+    lli_memory_free(peers);
     return status;
 }

@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "metrics/selection.h"
 
-/* One JSON object in one line, without a newline: what pipeline/results.c reads back, to the last bit. */
-void lli_trial_json(lli_text *out, const ll_trial *trial);
+/* One JSON object in one line, without a newline: what store/results.c reads back, to the last bit. */
+void lli_trials_json(lli_text *out, const ll_trial *trial);
 /* What is chosen, on which rows, by which rule, and each method's best: {"protocol": ..., "best": {...}}. */
 ll_status lli_trials_choice_json(lli_text *out, const ll_trial *trials, int64_t count, const lli_selection *selection) LL_CHECK_RESULT;
 /* The best first; each method's best is marked. */

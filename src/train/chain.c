@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches, schedule, divergence. The arithmetic of a step is the model's. */
+/* Batches, schedule, divergence. The arithmetic of a step is the model's and the rule's. */
 #include "train/chain.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "data/blocks.h"
 #include "data/order.h"
 
-/* Progress is reported, and the wish to stop heard, every so many multiply-adds, but at least so many times in a run. */
+/* Progress is reported and cancellation checked after this many multiply-adds, and at least this many times in a run. */
 enum { REPORT_WORK = 4 << 20, REPORTS = 256 };
 
 int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size) {
@@ -19,12 +19,12 @@ int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size) {
 }
 
 double lli_chain_lr(const lli_chain_options *o, int64_t step) {
-    double lr = o->lr_every ? o->lr * pow(o->lr_factor, (double)(step / o->lr_every)) : o->lr;
+    double lr = o->lr * lli_schedule_factor(&o->schedule, step);
     return o->lr_t0 > 0 ? lr * pow(1 + (double)step / o->lr_t0, -o->lr_power) : lr;
 }
 
-ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, int64_t batch_size,
-                        int64_t block_rows, bool resampled) {
+ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, const lli_rule *rule,
+                        int64_t batch_size, int64_t block_rows, bool resampled) {
     *out = NULL;
     lli_chain *chain;
     LLI_TRY(lli_memory_new(ctx, &chain, 1, sizeof *chain));
@@ -33,26 +33,28 @@ ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model
     chain->model = model;
     chain->data = data;
     chain->rows = data->rows;
-    LLI_DO(lli_memory_new(ctx, &chain->theta, model->floats, sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &chain->work, model->ops->work_floats(model, B, lli_pool_workers(ctx)), sizeof(float)));
+    chain->slots = rule->slots;
+    LLI_DO(lli_memory_new(ctx, &chain->theta, lli_chain_floats(chain), sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &chain->work, lli_optimiser_work_floats(rule, model, B, lli_pool_workers(ctx)), sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &chain->order, lli_chain_epoch_steps(N, B) * B, sizeof(int64_t)));
     if (resampled)
         LLI_DO(lli_memory_new(ctx, &chain->list, N, sizeof(int64_t)));
     if (block_rows)
         LLI_DO(lli_memory_new(ctx, &chain->blocks, lli_blocks_count(N, block_rows), sizeof(int64_t)));
     LLI_DO(lli_memory_new(ctx, &chain->labels, B, sizeof(int32_t)));
+    if (data->weights)
+        LLI_DO(lli_memory_new(ctx, &chain->weights, B, sizeof(float)));
+    if (data->rows.store) {
+        LLI_DO(lli_memory_new(ctx, &chain->fetched, lli_rows_scratch(&data->rows, B), 1));
+        LLI_DO(lli_memory_new(ctx, &chain->places, B, sizeof(int64_t)));
+        for (int64_t i = 0; i < B; i++)
+            chain->places[i] = i;
+    }
     *out = chain;
     chain = NULL;
 done:
     lli_chain_free(chain);
     return status;
-}
-
-ll_status lli_chain_add_optimiser(ll_context *ctx, lli_chain *chain, const lli_rule *rule) {
-    int64_t floats = chain->model->floats;
-    LLI_TRY(lli_memory_grow(ctx, &chain->theta, floats, (1 + rule->slots) * floats, sizeof(float)));
-    chain->slots = rule->slots;
-    return LL_OK;
 }
 
 int64_t lli_chain_floats(const lli_chain *chain) {
@@ -68,6 +70,9 @@ void lli_chain_free(lli_chain *chain) {
     lli_memory_free(chain->list);
     lli_memory_free(chain->blocks);
     lli_memory_free(chain->labels);
+    lli_memory_free(chain->weights);
+    lli_memory_free(chain->fetched);
+    lli_memory_free(chain->places);
     lli_memory_free(chain);
 }
 
@@ -85,7 +90,7 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
 }
 
 static ll_status diverged(ll_context *ctx, const lli_chain *chain, int64_t step, const char *what) {
-    return lli_fail(ctx, LL_ERR_DIVERGED, "training diverged at step %" PRId64 " (epoch %" PRId64 ", lr %g): %s; try a smaller --lr", step,
+    return lli_fail(ctx, LL_ERR_DIVERGED, "training diverged at step %" PRId64 " (epoch %" PRId64 ", lr %g): %s; try a smaller `lr`", step,
                     step / lli_chain_epoch_steps(chain->data->rows.N, chain->options.batch_size) + 1, lli_chain_lr(&chain->options, step),
                     what);
 }
@@ -96,10 +101,21 @@ static int64_t epoch_rows(const lli_chain *chain) {
     return chain->options.independent ? lli_chain_epoch_steps(N, B) * B : N;
 }
 
+/* Their weights in all. */
+static double epoch_weight(const lli_chain *chain) {
+    int64_t rows = epoch_rows(chain);
+    if (!chain->weights)
+        return (double)rows;
+    double sum = 0;
+    for (int64_t i = 0; i < rows; i++)
+        sum += (double)chain->data->weights[chain->order[i]];
+    return sum;
+}
+
 /* At the end of an epoch: the mean NLL may not exceed 2 ln K + that of the first epoch, and theta must be finite. */
 static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
     lli_chain_state *s = &chain->state;
-    double nll = s->epoch_nll / (double)epoch_rows(chain), limit = 2 * log((double)chain->model->K);
+    double nll = s->epoch_nll / epoch_weight(chain), limit = 2 * log((double)chain->model->K);
     s->epoch_nll = 0;
     chain->last_nll = nll;
     if (isnan(s->first_nll))
@@ -132,46 +148,52 @@ static void start_epoch(lli_chain *chain, int64_t epoch) {
 }
 
 /* Asks for block b of this epoch's order. */
-static void ask_for_block(const lli_chain *chain, int64_t b) {
+static void ask_for_block(ll_context *ctx, const lli_chain *chain, int64_t b) {
     const lli_rows *rows = &chain->data->rows;
     int64_t R = chain->options.block_rows, first = chain->blocks[b] * R, last = LLI_MIN(first + R, rows->N) - 1;
     if (chain->options.resampled) {
         first = chain->list[first];
         last = chain->list[last];
     }
-    size_t row_bytes = (size_t)rows->D * (rows->half ? 2 : 4);
-    rows->ahead((const char *)rows->features + (size_t)first * row_bytes, (size_t)(last - first + 1) * row_bytes);
+    lli_rows_ahead(ctx, rows, first, last - first + 1);
 }
 
-/* When a batch enters a block, the one after it is asked for; an epoch begins by asking for its first. */
-static void read_ahead(const lli_chain *chain, int64_t place) {
+/* When a batch enters a block, the next block is prefetched; at the start of an epoch, its first block is. */
+static void read_ahead(ll_context *ctx, const lli_chain *chain, int64_t place) {
     int64_t R = chain->options.block_rows, B = chain->options.batch_size;
-    if (!R || !chain->data->rows.ahead)
+    if (!R || !(chain->data->rows.ahead || chain->data->rows.store))
         return;
     int64_t block = place * B / R, count = lli_blocks_count(chain->data->rows.N, R);
     if (place == 0)
-        ask_for_block(chain, 0);
+        ask_for_block(ctx, chain, 0);
     if ((place == 0 || (place - 1) * B / R != block) && block + 1 < count)
-        ask_for_block(chain, block + 1);
+        ask_for_block(ctx, chain, block + 1);
 }
 
 static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64_t first, int64_t n) {
     const lli_chain_options *o = &chain->options;
-    const lli_rows *rows = &chain->rows;
     const int64_t *batch = chain->order + first;
+    lli_rows rows = chain->rows;
+    bool fetch = rows.store != NULL;
+    double N = (double)rows.N;
     int64_t next_n = epoch_rows(chain) - first - n;
     for (int64_t i = 0; i < n; i++)
         chain->labels[i] = chain->data->labels[batch[i]];
+    for (int64_t i = 0; chain->weights && i < n; i++)
+        chain->weights[i] = chain->data->weights[batch[i]];
+    if (fetch)
+        LLI_TRY(lli_rows_batch(&rows, ctx, &chain->rows, chain->fetched, batch, n));
     double lr = lli_chain_lr(o, chain->state.step);
     const lli_step step = {
-        .rows = batch,
+        .rows = fetch ? chain->places : batch,
         .labels = chain->labels,
+        .weights = chain->weights,
         .n = n,
-        .next = next_n > 0 ? batch + n : NULL,
+        .next = next_n > 0 && !fetch ? batch + n : NULL,
         .next_n = next_n,
         .lr = lr,
-        .decay = o->prior_precision / (double)rows->N,
-        .noise = o->noise ? sqrt(2 * lr / (double)rows->N) : 0,
+        .decay = o->prior_precision / N,
+        .noise = o->optimiser->noise ? sqrt(2 * lr / N) : 0,
         .drop16 = o->drop16,
         .drop_own = o->drop_own,
         .seed = o->seed,
@@ -179,10 +201,8 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .step = chain->state.step,
         .epoch = chain->epoch,
     };
-    if (o->optimiser)
-        return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, chain->theta, chain->theta + chain->model->floats, chain->work,
-                                  rows, &step);
-    return chain->model->ops->step(nll, ctx, chain->model, chain->theta, chain->work, rows, &step);
+    return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, chain->theta, chain->theta + chain->model->floats, chain->work, &rows,
+                              &step);
 }
 
 /* One step, and the end of an epoch where it is the last. */
@@ -192,7 +212,7 @@ static ll_status advance(ll_context *ctx, lli_chain *chain, int64_t steps) {
     int64_t epoch = s->step / steps, place = s->step % steps;
     if (chain->epoch != epoch)
         start_epoch(chain, epoch);
-    read_ahead(chain, place);
+    read_ahead(ctx, chain, place);
     double nll;
     LLI_TRY(take_step(&nll, ctx, chain, place * B, LLI_MIN(B, epoch_rows(chain) - place * B)));
     if (!isfinite(nll))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mean objective over all rows and its gradient, in parallel over fixed slices of the rows. */
+/* The weighted mean objective over all rows and its gradient, in parallel over fixed slices of the rows. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -13,12 +13,15 @@ struct lli_objective {
     const lli_kernels *kernels;
     const ll_dataset *data;
     int64_t K, D, ld, ldk, floats;
-    double decay; /* tau / N */
+    double weight; /* sum of the weights of the rows */
+    double decay;  /* tau / weight */
     int64_t slices, slice_rows;
     float *theta;      /* [K,ld] as the kernels see it */
     double *gradients; /* [slices,K,ld] */
     double nll[SLICES_MAX];
-    float *z, *g;      /* one chunk per worker */
+    float *z, *g;        /* one chunk per worker */
+    char *scratch;       /* likewise, of rows in files */
+    int64_t chunk_bytes; /* of it */
 };
 
 ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision) {
@@ -33,7 +36,8 @@ ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_datas
     o->ld = lli_kernels_stride(o->D);
     o->ldk = lli_kernels_stride_classes(K);
     o->floats = K * o->ld;
-    o->decay = prior_precision / (double)data->rows.N;
+    o->weight = lli_dataset_weight(data);
+    o->decay = prior_precision / o->weight;
     /* The cut depends on the problem alone: enough slices to keep workers busy, few enough for their gradients to stay small. */
     int64_t chunks = (data->rows.N - 1) / CHUNK + 1, affordable = ((int64_t)1 << 26) / (o->floats * 8);
     int64_t wanted = LLI_MIN(LLI_MIN(chunks, SLICES_MAX), LLI_MAX(affordable, 2));
@@ -44,6 +48,8 @@ ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_datas
     LLI_DO(lli_memory_new(ctx, &o->gradients, o->slices * o->floats, sizeof(double)));
     LLI_DO(lli_memory_new(ctx, &o->z, workers * CHUNK * o->ld, sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &o->g, workers * CHUNK * o->ldk, sizeof(float)));
+    o->chunk_bytes = lli_rows_scratch(&data->rows, CHUNK);
+    LLI_DO(lli_memory_new(ctx, &o->scratch, workers * o->chunk_bytes, 1));
     *out = o;
     o = NULL;
 done:
@@ -58,6 +64,7 @@ void lli_objective_free(lli_objective *o) {
     lli_memory_free(o->gradients);
     lli_memory_free(o->z);
     lli_memory_free(o->g);
+    lli_memory_free(o->scratch);
     lli_memory_free(o);
 }
 
@@ -68,13 +75,16 @@ static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker
     double *gradient = o->gradients + slice * o->floats;
     memset(gradient, 0, (size_t)o->floats * sizeof *gradient);
     float *z = o->z + worker * CHUNK * o->ld, *g = o->g + worker * CHUNK * o->ldk;
+    const float *weights = o->data->weights;
     double nll = 0;
     int64_t end = LLI_MIN((slice + 1) * o->slice_rows, rows->N);
     for (int64_t first = slice * o->slice_rows; first < end; first += CHUNK) {
+        lli_rows block;
         int64_t n = LLI_MIN(CHUNK, end - first);
-        o->kernels->gather(z, rows->features, rows->half, NULL, first, n, o->D, o->ld);
+        LLI_TRY(lli_rows_block(&block, ctx, rows, o->scratch + worker * o->chunk_bytes, first, n));
+        o->kernels->gather(z, block.features, block.half, NULL, 0, n, o->D, o->ld);
         o->kernels->logits(g, o->theta, z, n, o->K, o->ld, o->ldk);
-        nll += o->kernels->residual(g, o->data->labels + first, n, o->K, o->ldk);
+        nll += o->kernels->residual(g, o->data->labels + first, weights ? weights + first : NULL, n, o->K, o->ldk);
         o->kernels->gradient(gradient, g, z, n, o->K, o->ld, o->ldk);
     }
     o->nll[slice] = nll;
@@ -88,15 +98,15 @@ ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, do
         square += theta[i] * theta[i];
     }
     LLI_TRY(lli_pool_run(ctx, run_slice, o, o->slices));
-    double nll = 0, N = (double)o->data->rows.N;
+    double nll = 0;
     for (int64_t slice = 0; slice < o->slices; slice++)
         nll += o->nll[slice];
     for (int64_t i = 0; i < o->floats; i++) {
         double sum = 0;
         for (int64_t slice = 0; slice < o->slices; slice++)
             sum += o->gradients[slice * o->floats + i];
-        gradient[i] = sum / N + o->decay * theta[i];
+        gradient[i] = sum / o->weight + o->decay * theta[i];
     }
-    *value = nll / N + 0.5 * o->decay * square;
+    *value = nll / o->weight + 0.5 * o->decay * square;
     return LL_OK;
 }

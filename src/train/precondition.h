@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Coordinates in which the features are white, so that L-BFGS need not learn their geometry.
  *
- * The Hessian of the objective is (1/N) sum_i (diag(p_i) - p_i p_i') (x) z_i z_i' + tau/N. With the same class weights at every row it
- * would be a multiple of G = (1/N) Z'Z + lambda I in every class. So with G = U'U the solver works on u = U theta, where the Hessian is
- * near a multiple of the identity. docs/math/map.md */
+ * The Hessian of the objective is (1/w) (sum_i w_i (diag(p_i) - p_i p_i') (x) z_i z_i' + tau), w = sum_i w_i. With the same p at every
+ * row it would be a multiple of G = (1/w) sum_i w_i z_i z_i' + lambda I in every class. So with G = U'U the solver works on u = U theta,
+ * where the Hessian is near a multiple of the identity. docs/math/map.md */
 #ifndef LLI_TRAIN_PRECONDITION_H
 #define LLI_TRAIN_PRECONDITION_H
 

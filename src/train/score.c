@@ -19,6 +19,8 @@ struct lli_score {
     float *z;        /* [BLOCK,ld] */
     float *logits;   /* [BLOCK,ldk] */
     float *work;
+    char *scratch; /* rows of a block that lie in files */
+    int64_t scratch_bytes;
 };
 
 ll_status lli_score_new(lli_score **out, ll_context *ctx, const lli_model *model) {
@@ -54,15 +56,15 @@ void lli_score_free(lli_score *s) {
     lli_memory_free(s->z);
     lli_memory_free(s->logits);
     lli_memory_free(s->work);
+    lli_memory_free(s->scratch);
     lli_memory_free(s);
 }
 
 /* The last layer as the kernels of heads take it. */
 static void take_head(lli_score *s, const float *theta) {
     const lli_model *m = s->model;
-    float *tensors[LLI_TENSORS_MAX] = {s->tensors};
-    for (int i = 1; i < m->tensors; i++)
-        tensors[i] = tensors[i - 1] + m->tensor[i - 1].count;
+    float *tensors[LLI_TENSORS_MAX];
+    lli_model_place_tensors(tensors, m, s->tensors);
     m->ops->unpack(m, tensors, theta);
     m->kernels->gather(s->head, tensors[m->head_tensor], false, NULL, 0, m->K, m->features, s->ld);
     for (int64_t k = 0; k < m->K; k++)
@@ -80,16 +82,21 @@ ll_status lli_score_run(double *nll, double *accuracy, ll_context *ctx, lli_scor
     const lli_model *m = s->model;
     int64_t N = data->rows.N, right = 0;
     double total = 0;
+    int64_t bytes = lli_rows_scratch(&data->rows, BLOCK);
+    LLI_TRY(lli_memory_grow(ctx, &s->scratch, s->scratch_bytes, LLI_MAX(bytes, s->scratch_bytes), 1));
+    s->scratch_bytes = LLI_MAX(bytes, s->scratch_bytes);
     take_head(s, theta);
     for (int64_t first = 0; first < N; first += BLOCK) {
+        lli_rows block;
         int64_t n = LLI_MIN(BLOCK, N - first);
         LLI_TRY(lli_cancel_check(ctx));
-        LLI_TRY(m->ops->represent(ctx, m, s->features, theta, s->work, &data->rows, first, n, NULL));
+        LLI_TRY(lli_rows_block(&block, ctx, &data->rows, s->scratch, first, n));
+        LLI_TRY(m->ops->represent(ctx, m, s->features, theta, s->work, &block, 0, n, NULL));
         m->kernels->gather(s->z, s->features, false, NULL, 0, n, m->features, s->ld);
         m->kernels->logits(s->logits, s->head, s->z, n, m->K, s->ld, s->ldk);
         for (int64_t i = 0; i < n; i++)
             right += correct(s->logits + i * s->ldk, m->K, data->labels[first + i]);
-        total += m->kernels->residual(s->logits, data->labels + first, n, m->K, s->ldk);
+        total += m->kernels->residual(s->logits, data->labels + first, NULL, n, m->K, s->ldk);
     }
     *nll = total / (double)N;
     *accuracy = (double)right / (double)N;

@@ -7,7 +7,7 @@
 #include "data/dataset.h"
 #include "model/model.h"
 
-typedef struct lli_score lli_score; /* the room of such passes */
+typedef struct lli_score lli_score; /* the workspace of such passes */
 
 ll_status lli_score_new(lli_score **out, ll_context *ctx, const lli_model *model) LL_CHECK_RESULT;
 void lli_score_free(lli_score *score);

@@ -6,8 +6,9 @@
 #include "base/context.h"
 #include "data/dataset.h"
 
-/* The mean objective and its gradient at theta [K,ld]: f = (1/N) sum -log p(y_i|z_i) + tau/(2N) |theta|^2. Same bits on any number of
- * threads: rows are cut into fixed slices, summed in f64 in slice order. For the solver and its tests. */
+/* The weighted mean objective and its gradient at theta [K,ld]: f = (1/w) (sum -w_i log p(y_i|z_i) + tau/2 |theta|^2), w = sum w_i, which
+ * is N without weights. It has the minimum of the objective that divides by N, and the same scale for all weights. Same bits on any number
+ * of threads: rows are cut into fixed slices, summed in f64 in slice order. For the solver and its tests. */
 typedef struct lli_objective lli_objective;
 ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K,
                             double prior_precision) LL_CHECK_RESULT;

@@ -9,21 +9,20 @@
 #include "base/memory.h"
 
 ll_status lli_training_new(lli_training **out, ll_context *ctx, const lli_recipe *recipe, const lli_model *model, const ll_dataset *data,
-                           const ll_dataset *held) {
+                           const ll_dataset *holdout) {
     *out = NULL;
     lli_training *t;
     LLI_TRY(lli_memory_new(ctx, &t, 1, sizeof *t));
     ll_status status;
     t->recipe = recipe;
     t->model = model;
-    t->held = held;
-    LLI_DO(lli_chain_new(&t->chain, ctx, model, data, recipe->options.batch_size, 0, false));
-    LLI_DO(lli_chain_add_optimiser(ctx, t->chain, recipe->optimiser.rule));
+    t->holdout = holdout;
+    LLI_DO(lli_chain_new(&t->chain, ctx, model, data, recipe->optimiser.rule, recipe->options.batch_size, 0, false));
     LLI_DO(lli_memory_new(ctx, &t->epochs, recipe->options.epochs, sizeof *t->epochs));
-    if (held)
+    if (holdout)
         LLI_DO(lli_score_new(&t->score, ctx, model));
-    if (held && strcmp(recipe->options.keep, "best") == 0)
-        LLI_DO(lli_memory_new(ctx, &t->kept, model->floats, sizeof *t->kept));
+    if (holdout && strcmp(recipe->options.keep, "best") == 0)
+        LLI_DO(lli_memory_new(ctx, &t->best_theta, model->floats, sizeof *t->best_theta));
     *out = t;
     t = NULL;
 done:
@@ -37,7 +36,7 @@ void lli_training_free(lli_training *t) {
     lli_chain_free(t->chain);
     lli_score_free(t->score);
     lli_memory_free(t->epochs);
-    lli_memory_free(t->kept);
+    lli_memory_free(t->best_theta);
     lli_memory_free(t);
 }
 
@@ -59,13 +58,13 @@ ll_status lli_training_epoch(ll_context *ctx, lli_training *t) {
     LLI_TRY(lli_chain_run(ctx, t->chain, first + t->recipe->steps));
     *epoch = (ll_epoch){
         .epoch = e + 1, .lr = lli_chain_lr(&t->recipe->chain, first), .nll = t->chain->last_nll, .held_nll = NAN, .held_accuracy = NAN};
-    if (t->held)
-        LLI_TRY(lli_score_run(&epoch->held_nll, &epoch->held_accuracy, ctx, t->score, t->chain->theta, t->held));
-    if (t->kept && (e == 0 || is_better(epoch, &t->epochs[t->state.best]))) {
+    if (t->holdout)
+        LLI_TRY(lli_score_run(&epoch->held_nll, &epoch->held_accuracy, ctx, t->score, t->chain->theta, t->holdout));
+    if (t->best_theta && (e == 0 || is_better(epoch, &t->epochs[t->state.best]))) {
         t->state.best = e;
-        memcpy(t->kept, t->chain->theta, (size_t)t->model->floats * sizeof *t->kept);
+        memcpy(t->best_theta, t->chain->theta, (size_t)t->model->floats * sizeof *t->best_theta);
     }
-    if (!t->kept)
+    if (!t->best_theta)
         t->state.best = e;
     epoch->seconds = lli_clock_seconds() - start;
     t->state.done++;
@@ -73,5 +72,5 @@ ll_status lli_training_epoch(ll_context *ctx, lli_training *t) {
 }
 
 const float *lli_training_theta(const lli_training *t) {
-    return t->kept ? t->kept : t->chain->theta;
+    return t->best_theta ? t->best_theta : t->chain->theta;
 }

@@ -52,6 +52,27 @@ static void lowest_failure_wins(void **state) {
     }
 }
 
+/* Task 1 fails first, and task 0 long after it. */
+static ll_status late(ll_context *ctx, void *arg, int64_t task, int worker) {
+    (void)worker;
+    _Atomic bool *failed = arg;
+    if (task == 0) {
+        while (!atomic_load(failed))
+            usleep(1000);
+        usleep(100000);
+    }
+    atomic_store(failed, true);
+    return lli_fail(ctx, task ? LL_ERR_DATA : LL_ERR_FORMAT, "task %d failed", (int)task);
+}
+
+static void a_later_lower_failure_wins(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(2);
+    _Atomic bool failed = false;
+    CHECK_FAILS(ctx, LL_ERR_FORMAT, "task 0 failed", lli_pool_run(ctx, late, &failed, 2));
+    ll_context_free(ctx);
+}
+
 static ll_status outer(ll_context *ctx, void *arg, int64_t task, int worker) {
     (void)task;
     (void)worker;
@@ -109,9 +130,8 @@ static void the_only_task_shares(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_runs_once),
-        cmocka_unit_test(lowest_failure_wins),
-        cmocka_unit_test(runs_nest),
+        cmocka_unit_test(every_task_runs_once),       cmocka_unit_test(lowest_failure_wins),
+        cmocka_unit_test(a_later_lower_failure_wins), cmocka_unit_test(runs_nest),
         cmocka_unit_test(the_only_task_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,14 @@ import os
 import pathlib
 import re
 import sys
+import time
+import xml.etree.ElementTree
 
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cli"))
 import devtools
-from tap import Skip, case, check, main, run
+from tap import Skip, case, check, fails, main, run
 
 CONFIDENCES = ["sr", "std", "hq", "maxmin", "entropy", "mi", "margin"]
 HOSTILE = ["<script>window.hacked=1</script>", "\"><img src=x onerror=window.hacked=1>", "'; window.hacked=1; '", "</script><script>window.hacked=1</script>",
@@ -173,19 +175,24 @@ def figure_data_equal_evaluate():
             values = (report["ood"] if table == "ood" else report)[key]
             shown = {by: float(v) for by, v in cells}
             check(shown == {by: v for by, v in values.items() if v is not None}, f"{key}: the page has {shown}, evaluate {values}")
+        ends = browser.run(f"[...document.getElementById('table-scores').tBodies[0].rows[{number}].cells].map(c => [+c.dataset.lo, +c.dataset.hi])")
+        for column, key in (4, "accuracy"), (5, "nll"), (6, "brier"), (7, "ece"):
+            check(ends[column] == report["intervals"][key], f"interval of {key}: the page has {ends[column]}, evaluate {report['intervals'][key]}")
+        sr = browser.run(f"[...document.getElementById('table-selective').tBodies[0].rows].filter(r => r.cells[0].textContent === '{['six', 'one'][number]}')[0].cells[2].dataset.hi")
+        check(float(sr) == report["intervals"]["aurc"]["sr"][1], f"interval of the AURC of sr: {sr}")
         scores = browser.run(f"[...document.getElementById('table-scores').tBodies[0].rows[{number}].cells].map(c => c.dataset.v)")
         check([float(x) for x in scores[4:10]] == [report[k] for k in ["accuracy", "nll", "brier", "ece", "mce", "min_aurc"]], f"{scores}: {report['accuracy']}")
 
 
 def legends_sort_copy():
     visible = "(s => [...document.querySelectorAll('#svg-risk-coverage ' + s)].filter(p => getComputedStyle(p).display !== 'none').length)"
-    check(browser.run(visible + "('path.m0.c0')") == 1 and browser.run(visible + "('path.m0.c1')") == 0, "sr is not the one curve shown at first")
+    check(browser.run(visible + "('path.s.m0.c0')") == 1 and browser.run(visible + "('path.s.m0.c1')") == 0, "sr is not the one curve shown at first")
     click = "document.querySelector('#fig-risk-coverage [data-toggle={}]').click()"
     browser.run(click.format("m0"))
-    check(browser.run(visible + "('path.m0')") == 0 and browser.run(visible + "('path.m1.c0')") == 1, "a method does not switch off")
+    check(browser.run(visible + "('path.m0')") == 0 and browser.run(visible + "('path.s.m1.c0')") == 1, "a method does not switch off")
     browser.run(click.format("m0"))
     browser.run(click.format("c1"))
-    check(browser.run(visible + "('path.m0.c1')") == 1, "a confidence does not switch on")
+    check(browser.run(visible + "('path.s.m0.c1')") == 1, "a confidence does not switch on")
     browser.run("document.querySelector('#table-selective th:nth-child(3) button').click()")
     column = [float(x) for x in browser.run("[...document.getElementById('table-selective').tBodies[0].rows].map(r => r.cells[2].dataset.v)")]
     check(column == sorted(column) and len(set(column)) > 2, f"not sorted: {column}")
@@ -197,12 +204,126 @@ def legends_sort_copy():
     counts = {}
     for line in lines[1:]:
         counts[tuple(line.split(",")[:2])] = counts.get(tuple(line.split(",")[:2]), 0) + 1
-    check(lines[0].startswith("method,confidence,threshold") and len(counts) == 10 and max(counts.values()) <= 1001, f"{lines[0]}: {counts}")
+    check(lines[0].startswith("method,confidence,threshold") and len(counts) == 10 and max(counts.values()) <= 1009, f"{lines[0]}: {counts}")
     for figure, heading in ("fig-histograms", "method,confidence,from"), ("fig-ood-curves", "curve,method"), ("fig-ood-scores", "method,confidence,from"):
         copied = browser.run("(async () => { const b = document.querySelector('#%s .copy'); if (!b) return ''; b.click(); await new Promise(r => setTimeout(r, 200)); "
                              "return b.dataset.text; })()" % figure)
         check(copied.startswith(heading) and copied.count("\n") > 40, f"{figure}: {copied[:80]}")
     check(browser.problems == [], f"complaints: {browser.problems}")
+
+
+def wilson(k, n):
+    z = 1.959963984540054
+    middle, half = (k / n + z * z / (2 * n)) / (1 + z * z / n), z / (1 + z * z / n) * np.sqrt(k / n * (1 - k / n) / n + z * z / (4 * n * n))
+    return middle - half, middle + half
+
+
+@case
+def doubt_is_drawn_and_told():
+    start()
+    a = write_predictions("a.npz", 2000, 4, 3)
+    b = {k: v.copy() for k, v in a.items()}
+    b["probs"][:2] = b["probs"][1::-1]
+    b["sr"][:2] = b["sr"][1::-1]
+    b["label"][:2] = b["label"][1::-1]
+    np.savez("b.npz", **b)
+    write_predictions("c.npz", 2000, 4, 3, noise=2.6)
+    run("report", "a.npz", "b.npz", "c.npz", "--names", "first,same,worse", "-o", "report.html")
+    open_page()
+    wrong = a["label"] != a["truth"]
+    band = browser.run("document.querySelector('#svg-risk-coverage path.band.m0.c0').getAttribute('d')")
+    start_of, moves = re.match(r"M(-?\d+) (-?\d+)l(.*)", band).groups()[:2], np.array(re.findall(r"-?\d+", band.split("l")[1]), float).reshape(-1, 2)
+    corners = np.array(start_of, float) + np.vstack([[0, 0], np.cumsum(moves, 0)])
+    scale = browser.run("""(() => { const t = [...document.querySelectorAll('#svg-risk-coverage .tick[text-anchor=end]')];
+        const of = (e) => [parseFloat(e.textContent) / 100, 10 * (e.getAttribute('y') - 4)]; return [of(t[0]), of(t[1])]; })()""")
+    (v0, y0), (v1, y1) = scale
+    at_end = np.sort([v0 + (y - y0) * (v1 - v0) / (y1 - y0) for x, y in corners if abs(x - corners[:, 0].max()) < 1])
+    low, high = wilson(wrong.sum(), 2000)
+    check(abs(at_end[0] - low) < 1e-3 and abs(at_end[-1] - high) < 1e-3, f"the band ends at {at_end}, Wilson {low, high}")
+    bars = browser.run("[...document.querySelectorAll('#svg-reliability-0 rect.right title')].map(t => t.textContent)")
+    for bar in bars:
+        found = [float(x) for x in re.findall(r"\d[\d.]*", bar)]
+        low, high = wilson(round(found[2] * found[3]), found[2])
+        check(abs(found[5] - low) < 1e-3 and abs(found[6] - high) < 1e-3, f"{bar}: Wilson {low, high}")
+    check(browser.run("document.querySelectorAll('#svg-reliability-0 .whisker').length") == len(bars), "a bar has no interval")
+    counts = browser.run("[...document.querySelectorAll('#svg-reliability-0 .tiny')].map(t => +t.textContent)")
+    check(sum(counts) == 2000, f"points per bin: {counts}")
+    grey = browser.run("[...document.getElementById('table-scores').tBodies[0].rows].map(r => [4, 5, 6].map(i => r.cells[i].classList.contains('noise')))")
+    check(grey == [[False] * 3, [True] * 3, [False] * 3], f"within noise: {grey}")
+    best = browser.run("document.querySelector('#table-classes caption').textContent").split(",")[0].split()[-1]
+    arrays = {"first": a, "same": b}[best]
+    recall = [(np.mean(arrays["label"][a["truth"] == k] == k), k) for k in range(4)]
+    rows = browser.run("[...document.getElementById('table-classes').tBodies[0].rows].map(r => [+r.cells[2].dataset.v, +r.cells[0].textContent])")
+    check([r[1] for r in rows] == [k for _, k in sorted(recall)] and np.allclose([r[0] for r in rows], [r for r, _ in sorted(recall)]), f"classes: {rows}, numpy {sorted(recall)}")
+    copied = browser.run("(async () => { const b = document.querySelector('#table-scores').closest('.table').querySelector('.copy'); b.click(); await new Promise(r => setTimeout(r, 200)); return b.dataset.text; })()")
+    check("accuracy,accuracy low,accuracy high" in copied, copied[:200])
+
+
+def saved(selector, name):
+    """The file that a button saves."""
+    path = pathlib.Path(name)
+    path.unlink(missing_ok=True)
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=os.getcwd())
+    browser.run(f"document.querySelector('{selector}').click()")
+    for _ in range(200):
+        if path.exists() and path.stat().st_size:
+            return path.read_text()
+        time.sleep(0.05)
+    raise AssertionError(f"{selector} saves no {name}")
+
+
+@case
+def costs_certificates_and_files():
+    start()
+    a = write_predictions("a.npz", 6000, 4, 3, noise=0.9)
+    certificate = run("certify", "a.npz", "--risk", "0.05", "--json")[0]
+    pathlib.Path("cert.json").write_text(certificate)
+    c = json.loads(certificate)
+    check(c["certified"], f"nothing to show: {certificate[:200]}")
+    run("report", "a.npz", "--certificate", "cert.json", "-o", "report.html")
+    open_page()
+    wrong, kept = a["label"] != a["truth"], a["sr"] >= c["cut"]
+    words = browser.run("document.getElementById('certificate').innerText").replace("\u00a0", " ").replace("\u202f", "")
+    for part in [repr(c["cut"]), c["statement"], c["conditions"], f"{c['accepted']} were answered, {c['errors']} of them wrong",
+                 f"answers {100 * kept.mean():.2f} %, {100 * wrong[kept].mean():.2f} % of them wrong"]:
+        check(part in words, f"the card lacks '{part}': {words}")
+    browser.run("document.getElementById('desk-certified').click()")
+    check(desk()["handed"] == str((~kept).sum()) and desk()["kept"] == str((kept & wrong).sum()), f"at the certified cut: {desk()}")
+    check(browser.run("document.querySelectorAll('#svg-desk .certified-mark').length") == 1, "the chart does not show the certified cut")
+    grid = [at_coverage(a["sr"], wrong, g / 1000) for g in range(1001)]
+    for price, hand in (10, 1), (3, 1), (0, 1):
+        browser.run(f"""(() => {{ for (const [id, v] of [['desk-cost-wrong', {price}], ['desk-cost-handed', {hand}]]) {{
+            const i = document.getElementById(id); i.value = v; i.dispatchEvent(new Event('input')); }} }})()""")
+        best = min(price * e + hand * (6000 - k) for _, k, e, _ in grid)
+        shown = price * int(desk()["kept"]) + hand * int(desk()["handed"])
+        check(best - 10 <= shown <= best, f"costs {price} and {hand}: the desk pays {shown}, the best of a grid {best}")
+    check(saved("#certificate .save", "certificate.json") == certificate, "the saved certificate differs")
+    saved_cuts = json.loads(saved("#fig-desk .save:last-child", "thresholds.json"))
+    sr = [s for s in saved_cuts[0]["confidences"] if s["by"] == "sr"][0]["thresholds"]
+    check(len(sr) > 1000 and all(t["accepted"] == (a["sr"] >= t["cut"]).sum() for t in sr[::50]), f"thresholds: {sr[:2]}")
+    for id in browser.run("[...document.querySelectorAll('figure.fig')].map(f => f.id)"):
+        svg = saved(f"#{id} .save", f"{id}.svg")
+        root = xml.etree.ElementTree.fromstring(svg)
+        drawn = [e for e in root.iter() if e.tag.endswith(("path", "rect", "circle"))]
+        check(len(drawn) > 5 and "var(" not in svg and "stroke:" in svg, f"{id}.svg has {len(drawn)} shapes, or needs a style sheet")
+    hidden = saved("#fig-risk-coverage .save", "fig-risk-coverage.svg")
+    check("sr: AURC" in hidden and "maxmin: AURC" not in hidden, "a file shows what the page hides")
+    check(browser.problems == [], f"complaints: {browser.problems}")
+    pathlib.Path("none.json").write_text(run("certify", "a.npz", "--risk", "0.00001", "--json")[0])
+    run("report", "a.npz", "--certificate", "none.json", "-o", "report.html")
+    open_page()
+    check("none certified" in browser.run("document.getElementById('certificate').innerText") and browser.run("document.getElementById('desk-certified')") is None, "a promise that is none")
+    d = json.loads(run("certify", "a.npz", "--risk", "0.2", "--per-class", "-o", "classes.json", "--json")[0])
+    run("report", "a.npz", "--certificate", "classes.json", "-o", "report.html")
+    browser.open("report.html")
+    shown = browser.run("[...document.querySelectorAll('#table-certified tbody tr')].map(r => [...r.cells].map(c => c.textContent.replace(/\\s/g, '')))")
+    expected = [[str(c["cut"]) if c["certified"] else "neveranswered", str(c["n"]), str(c["accepted"]), str(c["errors"])] for c in d["per_class"]]
+    check(d["certified"] and len(shown) == len(expected), f"{len(shown)} classes on the page, {len(expected)} in the certificate")
+    for row, e in zip(shown, expected):
+        check((row[1] == e[0] or float(row[1]) == float(e[0])) and row[2:] == e[1:], f"{row} on the page, {e} in the certificate")
+    check(browser.run("document.getElementById('desk-certified')") is None, "the desk shows one cut where there are several")
+    pathlib.Path("bad.json").write_text('{"certified": true, "by": "sr"}')
+    fails(4, "report", "a.npz", "--certificate", "bad.json", "-o", "r.html", words=["bad.json is not a certificate"])
 
 
 @case
@@ -226,6 +347,98 @@ def themes_print_and_narrow_screens():
     open_page(width=390, height=800)
     check(browser.run("document.documentElement.scrollWidth") <= 390, "a narrow screen scrolls sideways")
     figures_are_not_empty()
+
+
+@case
+def labels_stay_in_their_pictures():
+    start()
+    arrays = write_predictions("a.npz", 400, 4, 5)
+    arrays["running"][:, 0] = 0.95945
+    np.savez("a.npz", **arrays)
+    run("report", "a.npz", "-o", "report.html")
+    for width in [1280, 390]:
+        open_page(width=width, height=800)
+        ticks = browser.run("[...document.querySelectorAll('#svg-running-accuracy .tick')].map(t => t.textContent)")
+        check("95.945\u202f%" in ticks, f"ticks of 95.945 %: {ticks}")
+        outside = browser.run("""[...document.querySelectorAll('main svg[role=img] text')].filter(t => { const b = t.getBBox(), v = t.ownerSVGElement.viewBox.baseVal;
+            return b.x < -0.5 || b.x + b.width > v.width + 0.5; }).map(t => t.ownerSVGElement.id + ': ' + t.textContent)""")
+        check(outside == [], f"{width}: labels are cut: {outside}")
+
+
+@case
+def precision_recall_curves_are_steps():
+    start()
+    write_predictions("a.npz", 60, 4, 3)
+    write_predictions("out.npz", 40, 4, 3, seed=9, noise=4.0)
+    run("report", "a.npz", "--ood", "out.npz", "-o", "report.html")
+    open_page()
+    for id, steps in ("svg-ood-in", True), ("svg-ood-out", True), ("svg-ood-roc", False):
+        path = browser.run(f"document.querySelector('#{id} path.m0.c0').getAttribute('d')")
+        moves = np.array(re.findall(r"-?\d+", path.split("l")[1]), float).reshape(-1, 2)
+        slanted = (np.abs(moves).min(1) > 4).sum()
+        check(len(moves) > 10 and (slanted == 0 or not steps), f"{id}: {slanted} of {len(moves)} pieces are slanted")
+
+
+@case
+def one_operating_point_has_one_number():
+    start()
+    arrays = write_predictions("a.npz", 9999, 5, 3)
+    run("report", "a.npz", "-o", "report.html")
+    open_page()
+    card = browser.run("document.querySelectorAll('.card .big')[1].textContent").replace("\u00a0", " ")
+    by = desk()["name"]
+    wrong = arrays["label"] != arrays["truth"]
+    order = np.argsort(-arrays[by], kind="stable")
+    risk = np.cumsum(wrong[order]) / np.arange(1, 10000)
+    last = np.append(arrays[by][order][1:] != arrays[by][order][:-1], True)
+    for target, text in [(wrong.mean() / 2, "")] + [(t, str(100 * t)) for t in (0.1, 0.05, 0.02, 0.01)]:
+        accepted = np.flatnonzero((risk <= target) & last)[-1] + 1
+        if text:
+            browser.run(f"(() => {{ const r = document.getElementById('desk-risk'); r.value = '{text}'; r.dispatchEvent(new Event('input')); }})()")
+        check(desk()["handed"] == str(9999 - accepted), f"risk {text}: the desk hands over {desk()['handed']}, numpy {9999 - accepted}")
+        check(text or card == desk()["answered"], f"the summary says {card}, the desk {desk()['answered']}")
+
+
+@case
+def right_and_wrong_have_colours_of_their_own():
+    start()
+    write_predictions("a.npz", 200, 3, 2)
+    run("report", "a.npz", "-o", "report.html")
+    for theme in ["light", "dark", "print"]:
+        browser.call("Emulation.setEmulatedMedia", media="print" if theme == "print" else "", features=[{"name": "prefers-color-scheme", "value": "dark" if theme == "dark" else "light"}])
+        open_page()
+        colour = {name: np.array([int(browser.run(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}')").strip()[i:i + 2], 16) for i in (1, 3, 5)])
+                  for name in ["right", "wrong", *[f"k{i}" for i in range(7)]]}
+        near = [(a, b) for a in colour for b in colour if a < b and np.abs(colour[a] - colour[b]).sum() < 60]
+        check(near == [], f"{theme}: colours that look alike: {near}")
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+
+
+@case
+def no_tile_is_alone_and_no_table_is_cut():
+    start()
+    write_predictions("a.npz", 500, 4, 3)
+    run("report", "a.npz", "--names", "a long name of a method", "-o", "report.html")
+    for width in [390, 800, 1280]:
+        open_page(width=width, height=900)
+        gaps = browser.run("""(() => { const rows = {}, box = document.querySelector('.cards').getBoundingClientRect();
+            for (const c of document.querySelectorAll('.cards .card')) { const b = c.getBoundingClientRect(); rows[b.y] = Math.max(rows[b.y] || 0, b.right); }
+            return Object.values(rows).map(right => Math.round(box.right - right)); })()""")
+        check(all(gap == 0 for gap in gaps), f"{width}: rows of tiles end {gaps} pixels early")
+        cut = browser.run("""[...document.querySelectorAll('main table')].filter(t => { const box = t.closest('.scroll');
+            if (!box) return t.scrollWidth > t.parentElement.clientWidth;
+            box.scrollLeft = 9999;
+            const b = box.getBoundingClientRect(), cells = t.rows[1].cells, wide = box.scrollWidth > box.clientWidth;
+            const more = getComputedStyle(box.nextElementSibling).display;
+            return cells[cells.length - 1].getBoundingClientRect().right > b.right + 1 || (wide && Math.abs(cells[0].getBoundingClientRect().left - b.left) > 1)
+                || (wide && more === 'none') || box.tabIndex !== 0; }).map(t => t.id)""")
+        check(cut == [], f"{width}: tables are cut, or do not say that there is more: {cut}")
+    check(browser.run("document.querySelector('#table-risks').closest('.scroll').classList.contains('wide')") is False, "the first table does not fit")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    words = browser.run("document.body.innerText")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    asks = re.findall(r"[^.\n]*(?:slider|click|sideways|Copy)[^.\n]*", words)
+    check("abstention desk" in words and asks == [], f"paper is asked to {asks}")
 
 
 @case

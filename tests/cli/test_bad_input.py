@@ -108,8 +108,8 @@ def features_header(descr, shape, size, words):
     ("an infinity in f16", lambda d: np.save("features.npy", np.full((300, 6), np.inf, np.float16)), ["infinite", "row 0"]),
     ("too few labels", lambda d: np.save("labels.npy", d["labels"][:-1]), ["299", "300"]),
     ("too many labels", lambda d: np.save("labels.npy", np.append(d["labels"], 0)), ["301", "300"]),
-    ("labels of floats", lambda d: np.save("labels.npy", d["labels"] * 1.0), "integer"),
-    ("labels one-hot", lambda d: np.save("labels.npy", np.eye(3, dtype=int)[d["labels"]]), "labels"),
+    ("labels of floats", lambda d: np.save("labels.npy", d["labels"] * 1.5), "whole number"),
+    ("labels one-hot", lambda d: np.save("labels.npy", 2 * np.eye(3, dtype=int)[d["labels"]]), "not one-hot"),
     ("label negative", lambda d: put("labels", d, 5, -1), ["row 5", "-1"]),
     ("one class", lambda d: np.save("labels.npy", d["labels"] * 0), "two classes"),
     ("class number above N", lambda d: put("labels", d, 5, 10 ** 6), "--classes"),
@@ -207,7 +207,7 @@ def logits_beyond_single_precision():
     ("row count", lambda d: np.save("probs.npy", d["probs"][:-1]), "299"),
     ("labels beyond K", lambda d: np.save("test_labels.npy", d["test_labels"] + 1), "label"),
     ("labels negative", lambda d: np.save("test_labels.npy", d["test_labels"] - 1), "label"),
-    ("labels of floats", lambda d: np.save("test_labels.npy", d["test_labels"] + 0.0), "integer"),
+    ("labels of floats", lambda d: np.save("test_labels.npy", d["test_labels"] + 0.5), "whole number"),
 ])
 def probabilities(change, words):
     change(samples.make())
@@ -230,6 +230,30 @@ def evaluate_refuses():
     fails(READ, "evaluate", "pred.npz", "--labels", "test_labels.npy", "--costs", "none.npy", words="none.npy")
     fails(READ, "evaluate", "pred.npz", "--labels", "test_labels.npy", "--ood", "none.npz", words="none.npz")
     fails(USAGE, "threshold", "pred.npz", "--labels", "test_labels.npy", "--risk", ".1", "--by", "std", words="std")
+
+
+@case
+def evaluate_of_several_refuses():
+    data = samples.make()
+    run(*samples.FIT, "--method", "point", "-o", "ens.safetensors")
+    run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "-o", "a.npz")
+    turned = data["test_labels"][::-1]
+    row = int(np.flatnonzero(turned != data["test_labels"])[0])
+    np.save("turned.npy", turned)
+    np.save("few.npy", data["test_features"][:9])
+    np.save("few_labels.npy", data["test_labels"][:9])
+    run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "turned.npy", "-o", "turned.npz")
+    run("predict", "ens.safetensors", "--features", "few.npy", "--labels", "few_labels.npy", "-o", "few.npz")
+    fails(DATA, "evaluate", "a.npz", "turned.npz", words=["a.npz", "turned.npz", f"row {row} ", "same order"])
+    fails(DATA, "evaluate", "a.npz", "few.npz", words=["a.npz", "few.npz", "300", "9"])
+    fails(READ, "evaluate", "a.npz", "none.npz", words="none.npz")
+    fails(USAGE, "evaluate", "a.npz", "a.npz", "--interval", "0", words="--interval")
+    fails(USAGE, "evaluate", "a.npz", "a.npz", "--classifier", "votes", words="--classifier votes")
+    fails(USAGE, "evaluate", "a.npz", "a.npz", "--compat", "brosse", words="--compat brosse")
+    fails(USAGE, "evaluate", "a.npz", "a.npz", "--probs", "probs.npy", words="--probs")
+    fails(USAGE, "evaluate", "a.npz", "a.npz", "--ood", "a.npz", words=["--ood", "one per method"])
+    fails(DATA, "evaluate", "a.npz", "a.npz", "--ood", "a.npz,few.npz", words=["300", "9", "out-of-distribution"])
+    fails(USAGE, "evaluate", "a.npz", "--by", "std", words="--by")
 
 
 @cases_of([(f"{name} {value}", name, value, words) for name, value, words in [

@@ -9,12 +9,17 @@ import images
 import samples
 from tap import case, check, main, run
 
-ORDER = ["train", "import", "encode", "fit", "predict", "evaluate", "threshold", "compare", "search", "reproduce", "report", "inspect", "convert"]
 
 
 def examples_of(page):
     lines = page.split("\nExamples\n")[1].split("\n\n")[0].splitlines()
     return [line.strip() for line in lines]
+
+
+def commands():
+    """All of them, in the order of the help page, which is the one in which data flow."""
+    page = run("help")[0].split("\nCommands\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in page.splitlines() if line.startswith("  ") and line[2] != " " and not line.startswith("  help ")]
 
 
 @case
@@ -23,7 +28,11 @@ def examples_of_all_help_pages():
     images.squares("mnist")
     run(*samples.FIT, "--method", "sgd", "--samples", "5", "-o", "few.safetensors")
     run("predict", "few.safetensors", "--features", "out_features.npy", "-o", "pred_out.npz")
-    for name in ORDER:
+    run("predict", "few.safetensors", "--features", "val_features.npy", "-o", "pred_val.npz")
+    run("predict", "few.safetensors", "--features", "test_features.npy", "-o", "point.npz")
+    for part in (1, 2):
+        run(*samples.FIT, "--method", "bootstrap", "--samples", "4", "--epochs", "1", "--part", f"{part}/2", "-o", "ens.safetensors")
+    for name in commands():
         if name == "import":  # our own names are PyTorch's
             shutil.copy("net.safetensors", "model.safetensors")
         lines = examples_of(run(name, "--help")[0])

@@ -44,9 +44,13 @@ def measured(*arguments, env=None):
     return process.returncode, text
 
 
+# What a writer to a closed socket meets: the signal, or where bytes were under way, an error that it reports itself.
+CUT_OFF = ("ended by signal 13", "Connection reset by peer")
+
+
 def refused(path, words="", code=4, env=None):
     found, text = measured("inspect", path, env=env)
-    check(found == code and text.count("\n") == 1 and text.startswith(f"lastlayer inspect: {path}: ") and words in text, f"exit {found}: {text}")
+    check(found == code and text.count("\n") == 1 and text.startswith(f"lastlayer inspect: {path}: ") and any(w in text for w in ([words] if isinstance(words, str) else words)), f"exit {found}: {text}")
 
 
 def accepted(path, arrays):
@@ -185,12 +189,12 @@ def promise(count):
 
 
 @cases_of([
-    ("says nothing", "exit 1", "no whole .safetensors", 4), ("nothing at all", "exit 0", "no whole .safetensors", 4),
+    ("says nothing", "exit 1", "not a complete .safetensors", 4), ("nothing at all", "exit 0", "not a complete .safetensors", 4),
     ("garbage", "yes garbage | head -c 100000", "holds more than the 32 MiB", 8),
-    ("garbage of the right length", promise(20) + "head -c 20 /dev/urandom", "no whole .safetensors", 4),
-    ("less than it promises", promise(1000) + promise(100) + "printf '{}'", "no whole .safetensors", 4),
-    ("more than it promises", promise(10) + promise(2) + "printf '{}{}'; exec cat /dev/zero", "ended by signal 13", 4),
-    ("endless zeros", "exec cat /dev/zero", "ended by signal 13", 4), ("many zeros", promise(32 << 20) + "exec cat /dev/zero", "ended by signal 13", 4),
+    ("garbage of the right length", promise(20) + "head -c 20 /dev/urandom", "not a complete .safetensors", 4),
+    ("less than it promises", promise(1000) + promise(100) + "printf '{}'", "not a complete .safetensors", 4),
+    ("more than it promises", promise(10) + promise(2) + "printf '{}{}'; exec cat /dev/zero", CUT_OFF, 4),
+    ("endless zeros", "exec cat /dev/zero", CUT_OFF, 4), ("many zeros", promise(32 << 20) + "exec cat /dev/zero", CUT_OFF, 4),
     ("crashes", "kill -SEGV $$", "ended by signal 11", 4), ("crashes after a whole answer", promise(10) + promise(2) + "printf '{}'; kill -SEGV $$", "signal 11", 4),
     ("out of time", "kill -PROF $$", "ended by signal 27", 4), ("a forbidden call", "kill -SYS $$", "ended by signal 31", 4),
     ("speaks", "echo 'the file is odd' >&2; echo more >&2; exit 1", ": the file is odd.\n", 4),

@@ -199,9 +199,9 @@ def keras_3(name, ending, pack, net):
     check(np.abs(found - expected).max() < 1e-5 * max(1, np.abs(expected).max()), f"logits differ by {np.abs(found - expected).max():.2g}")
 
 
-def repacked(change):
-    """The nested model of the fixtures as model.keras, with other entries."""
-    with zipfile.ZipFile(io.BytesIO(zlib.decompress(base64.b64decode(FIXTURES["nested"]["made_files"][".keras"])))) as old:
+def repacked(change, name="nested"):
+    """A model of the fixtures as model.keras, with other entries."""
+    with zipfile.ZipFile(io.BytesIO(zlib.decompress(base64.b64decode(FIXTURES[name]["made_files"][".keras"])))) as old:
         entries = {entry: old.read(entry) for entry in old.namelist()}
     with zipfile.ZipFile("model.keras", "w") as new:
         for entry, data in change(entries):
@@ -222,7 +222,7 @@ def instead(name, data):
     ("weights that are none", instead("model.weights.h5", b"garbage"), 4, "the HDF5 file is damaged"),
     ("a model that is no JSON", instead("config.json", b"{"), 4, "model.keras: "),
     ("a layer without a class", instead("config.json", b'{"config": {"layers": [{}]}}'), 4, "layer 0 in config.json has no class_name"),
-    ("too many layers", instead("config.json", b'{"config": {"layers": [' + b'{"class_name":"Dense"},' * 10000 + b'{}]}}'), 4, "at most 10000 are read"),
+    ("too many layers", instead("config.json", b'{"config": {"layers": [' + b'{"class_name":"Dense"},' * 4000 + b'{}]}}'), 4, "more than 4000 layers"),
     ("models inside models for ever", instead("config.json", b'{"class_name":"A","config":{"layers":[' * 2000 + b"]}}" * 2000), 4, "model.keras: "),
     ("a model whose order is not told", instead("config.json", b"{}"), 5, "holds a model inside a model"),
 ])
@@ -230,6 +230,106 @@ def refused_keras(change, code, words):
     imports(write_small(), "-o", "net.safetensors")  # or a skip
     repacked(change)
     fails(code, "import", "model.keras", "-o", "net.safetensors", words=words)
+
+
+def layer_of(model, name):
+    return next(layer for layer in model["config"]["layers"] if layer["config"]["name"] == name)
+
+
+def setting(name, **more):
+    return lambda model: layer_of(model, name)["config"].update(more)
+
+
+def behind(name, *new):
+    """Puts layers behind one whose own activation becomes linear."""
+    def change(model):
+        layers = model["config"]["layers"]
+        at = layers.index(layer_of(model, name))
+        layers[at]["config"].update(activation="linear")
+        layers[at + 1:at + 1] = new
+    return change
+
+
+def swapped(one, other):
+    def change(model):
+        layers = model["config"]["layers"]
+        a, b = layers.index(layer_of(model, one)), layers.index(layer_of(model, other))
+        layers[a], layers[b] = layers[b], layers[a]
+    return change
+
+
+def layer(kind, name="new", **config):
+    return {"class_name": kind, "config": {"name": name, **config}}
+
+
+RELU, TANH = layer("Activation", activation="relu"), layer("Activation", activation="tanh")
+FUNCTIONS = [
+    ("softmax at the end", "flat", setting("dense_2", activation="softmax"), None),
+    ("softmax as a layer at the end", "flat", behind("dense_2", layer("Softmax", axis=-1)), None),
+    ("no activation told at the end", "flat", setting("dense_2", activation=None), None),
+    ("relu as a layer", "flat", behind("dense", layer("ReLU", max_value=None, negative_slope=0.0, threshold=0.0)), None),
+    ("tanh", "flat", setting("dense", activation="tanh"), "the layer dense has the activation tanh; expected relu"),
+    ("tanh as a layer", "flat", behind("dense", TANH), "the layer new has the activation tanh; expected relu"),
+    ("a function of somebody", "flat", setting("dense", activation={"class_name": "function", "config": "mine"}), "the activation of a custom class"),
+    ("nothing behind a hidden layer", "flat", setting("dense_1", activation="linear"), "no relu comes after the hidden layer dense_1"),
+    ("softmax behind a hidden layer", "flat", setting("dense_1", activation="softmax"), "softmax comes after the hidden layer dense_1"),
+    ("relu behind the last layer", "flat", setting("dense_2", activation="relu"), "relu comes after the last layer dense_2"),
+    ("relu6", "flat", behind("dense", layer("ReLU", max_value=6.0)), "the layer new has a max_value"),
+    ("a leaky relu", "flat", behind("dense", layer("ReLU", negative_slope=0.1)), "negative_slope of the layer new is not 0"),
+    ("a layer of another class", "flat", behind("dense", layer("LeakyReLU")), "the layer new is of the class LeakyReLU; expected Dense"),
+    ("a function before all layers", "flat", behind("flatten", RELU), "does relu before the first layer with weights"),
+    ("one layer less", "flat", lambda model: model["config"]["layers"].remove(layer_of(model, "dense_1")), "the model has 2 dense layers, but there are arrays for 3"),
+    ("in a model in the model", "nested", lambda model: layer_of(layer_of(model, "sequential_1"), "dense_4")["config"].update(activation="elu"),
+     "the layer dense_4 has the activation elu"),
+    ("batch norm before relu", "vgg", behind("batch_normalization_3", RELU), "the layer new does relu behind a batch norm"),
+    ("batch norm of something else", "vgg", setting("batch_normalization_3", epsilon=1e-5), "adds 1e-05 to the variance, not 0.001; give --batchnorm-epsilon 1e-05"),
+    ("batch norm behind pooling", "vgg", swapped("max_pooling2d", "batch_normalization_1"), "batch_normalization_1 comes behind a max-pooling"),
+    ("another padding", "vgg", setting("conv2d_1", padding="valid"), "padding of the layer conv2d_1 is not same"),
+    ("strides", "vgg", setting("conv2d_1", strides=[2, 1]), "strides of the layer conv2d_1 is not 1"),
+    ("a larger pool", "vgg", setting("max_pooling2d", pool_size=[3, 3]), "pool_size of the layer max_pooling2d is not 2"),
+]
+
+
+@cases_of(FUNCTIONS)
+def keras_functions(name, change, words):
+    """What stands between the layers is what stands between ours, or the model is refused."""
+    imports(write_small(), "-o", "net.safetensors")  # or a skip
+    fixture = FIXTURES[name]
+    x = np.array(fixture["images"], "u1")
+    options = ("--input", "x".join(map(str, x.shape[1:])) + "x1", "-o", "net.safetensors", *(("--net", "vgg16:width=0.0625") if name == "vgg" else ()))
+
+    def changed(entries):
+        model = json.loads(entries["config.json"])
+        change(model)
+        return {**entries, "config.json": json.dumps(model)}.items()
+    repacked(changed, name)
+    if words:
+        fails(5, "import", "model.keras", *options, words=words)
+        return
+    check("note" not in run("import", "model.keras", *options)[1], "a model that tells its activations gets a note")
+    np.savez("images.npz", x_test=x, y_test=np.arange(len(x)) % 3)
+    check(np.abs(logits("net.safetensors") - np.array(fixture["logits"])).max() < 1e-5, "logits differ")
+
+
+@cases_of([("of Keras 3", lambda model: model), ("of an old Keras", lambda model: {**model, "config": model["config"]["layers"]})])
+def functions_in_an_h5(change):
+    imports(write_small(), "-o", "net.safetensors")
+    import h5py
+    _, err = run("import", "small.h5", "-o", "net.safetensors")
+    check("note: small.h5 does not say which activations it has; relu is assumed" in err, err)
+    pathlib.Path("model.h5").write_bytes(zlib.decompress(base64.b64decode(FIXTURES["flat"]["made_files"][".h5"])))
+    for activation in "tanh", "relu":
+        with h5py.File("model.h5", "r+") as file:
+            model = json.loads(file.attrs["model_config"])
+            if isinstance(model["config"], dict):
+                model = change(model)
+            layers = model["config"] if isinstance(model["config"], list) else model["config"]["layers"]
+            next(layer for layer in layers if layer["config"]["name"] == "dense_1")["config"]["activation"] = activation
+            file.attrs["model_config"] = json.dumps(model)
+        if activation == "tanh":
+            fails(5, "import", "model.h5", "-o", "net.safetensors", words="the layer dense_1 has the activation tanh")
+    _, err = run("import", "model.h5", "-o", "net.safetensors")
+    check("note" not in err, err)
 
 
 @case
@@ -293,7 +393,7 @@ SCALE = ("--shift", 120, "--scale", 0.015625)
     ("a value that is not finite", infinite, SCALE, 5, "features.0 (for layers.0.bias) holds a value that is not finite"),
     ("no scale", lambda t: None, (), 2, "how were its pixels scaled?"),
     ("another network", lambda t: None, (*SCALE, "--net", "vgg16"), 5, "features.0.weight is [8,3,3,3] f32, but layers.0.weight of the network vgg16 needs [64,3,3,3]"),
-    ("no network at all", lambda t: None, (*SCALE, "--net", "resnet"), 2, "tells no network"),
+    ("no network at all", lambda t: None, (*SCALE, "--net", "resnet"), 2, "does not describe a network"),
     ("a wrong input", lambda t: None, (*SCALE, "--input", "32x32"), 2, "expected height, width and channels like 32x32x3"),
     ("no dense layer", lambda t: [t.pop(k) for k in list(t) if k.startswith("classifier")], SCALE, 5, "holds no dense layer"),
 ])

@@ -7,6 +7,7 @@ import struct
 
 import numpy as np
 
+import samples
 from tap import case, cases_of, check, main, run
 from tensors import rewrite, tensors
 
@@ -168,7 +169,8 @@ def compare_is_exact():
     o = Oracle(logits, truth)
     np.savez("head.npz", W=W[0], b=b[0])
     out, _ = run("compare", "--features", "z.npy", "--labels", "y.npy", "--head", "head.npz", "--test-features", "z.npy",
-                 "--test-labels", "y.npy", "--samples", "2", "--epochs", "1", "--lr", "1e-6", "--json", "--predictions", ".")
+                 "--test-labels", "y.npy", "--samples", "2", "--epochs", "1", "--lr", "1e-6", "--json", "--predictions", ".",
+                 "--protocol", "paper", "--temperature", "none")
     point = next(row for row in json.loads(out)["methods"] if row["method"] == "point")["evaluation"]
     near(point["nll"], -o.log_true.mean(), 1e-6, "nll")
     near(point["aurc"]["sr"], aurc(o.tail, o.wrong), 1e-9, "AURC(sr)")
@@ -214,8 +216,13 @@ def nll_of_impossible_rows():
     near(evaluated("--logits", "logits.npy", "--labels", "y.npy")["nll"], 55, 1e-12, "nll of --logits")
     np.savez("head.npz", W=W[0], b=b[0])
     out, _ = run("compare", "--features", "z.npy", "--labels", "y.npy", "--head", "head.npz", "--test-features", "z.npy",
-                 "--test-labels", "y.npy", "--samples", "2", "--epochs", "1", "--lr", "1e-9", "--json")
+                 "--test-labels", "y.npy", "--samples", "2", "--epochs", "1", "--lr", "1e-9", "--protocol", "paper",
+                 "--temperature", "none", "--json")
     near(next(row for row in json.loads(out)["methods"] if row["method"] == "point")["evaluation"]["nll"], 55, 1e-12, "nll of compare")
+    run("predict", "e.safetensors", "--features", "z.npy", "-o", "blind.npz")  # without labels: probs alone, and words that say so
+    out, err = run("evaluate", "blind.npz", "--labels", "y.npy", "--json")
+    check(json.loads(out)["nll"] is None and "note: 1 of 2 points give their true class a probability below 1.2e-38" in err, err)
+    check("predict with these labels to get it exactly" in err and "warning: 1 of 2 points" in err and "the NLL is infinite" in err, err)
 
 
 @case
@@ -351,4 +358,17 @@ if not wide_enough:  # longdouble is double here: the oracle cannot hold the num
     import sys
     print("1..0 # SKIP numpy's longdouble has no more range than double here")
     sys.exit(0)
+
+
+@cases_of([("f32 [1,N]", np.float32, (1, -1)), ("f16 [N,1]", np.float16, (-1, 1)), ("f64 [N,1,1]", np.float64, (-1, 1, 1))])
+def a_confidence_of_another_type_and_shape_is_converted(dtype, shape):
+    samples.make()
+    probs = np.load("probs.npy")
+    points = {"label": probs.argmax(1), "probs": probs, "sr": probs.max(1)}
+    np.savez("plain.npz", **points)
+    np.savez("shaped.npz", **{**points, "sr": points["sr"].astype(dtype).reshape(shape)})
+    plain, shaped = (json.loads(run("evaluate", f, "--labels", "test_labels.npy", "--json")[0]) for f in ("plain.npz", "shaped.npz"))
+    check(abs(plain["aurc"]["sr"] - shaped["aurc"]["sr"]) < 2e-3 and plain["n"] == shaped["n"], "another evaluation")
+
+
 main()

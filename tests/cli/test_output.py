@@ -140,7 +140,7 @@ def stdout_into_a_file(name):
     check(open(name, "rb").read() == open("direct-" + name, "rb").read(), "other bytes through /dev/stdout")
     with open("pred", "wb") as to:
         _, err = run(*words, "/dev/stdout", stdout=to, code=USAGE)
-    check("cannot tell the format" in err, err)
+    check("the format to write is unknown" in err, err)
 
 
 def start(*arguments):

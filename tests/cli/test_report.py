@@ -5,6 +5,7 @@ import html
 import json
 import pathlib
 import re
+import zipfile
 
 import numpy as np
 import samples
@@ -72,17 +73,69 @@ def what_the_page_says():
 def compare_writes_what_report_reads():
     samples.make()
     words = ["compare", *samples.FIT[1:], "--test-features", "test_features.npy", "--test-labels", "test_labels.npy", "--samples", "4", "--epochs", "2"]
-    run(*words, "--predictions", "folder", "--members", "3")
+    run(*words, "--predictions", "folder", "--members", "3,4,5,6,7")
     names = ["point", "sgd", "sgld", "bootstrap", "dropout"]
     for name in names:
         run(*samples.FIT, "--method", name, "--samples", "1" if name == "point" else "4", "--epochs", "2", "-o", "e.safetensors")
-        run("predict", "e.safetensors", "--features", "test_features.npy", "--labels", "test_labels.npy", "--members", "3", "-o", "one.npz")
-        check(pathlib.Path("one.npz").read_bytes() == pathlib.Path(f"folder/{name}.npz").read_bytes(), f"{name}: compare and predict write different files")
+        run("predict", "e.safetensors", "--features", "test_features.npy", "--labels", "test_labels.npy", "--members", "3:8", "-o", "one.npz")
+        all_rows, half = np.load("one.npz"), np.load(f"folder/{name}.npz")
+        kept = np.isin(np.arange(3, 8), half["row"])
+        for array in all_rows.files:
+            rows = kept if array.startswith("member_") else half["row"]
+            expected = all_rows[array][rows] if array != "running" else None
+            if array == "member_row":
+                expected = np.array([half["row"].tolist().index(r) for r in expected])
+            check(expected is None or np.array_equal(expected, half[array]), f"{name}: compare and predict write different {array}")
     run("report", *[f"folder/{name}.npz" for name in names], "-o", "r.html")
     page = pathlib.Path("r.html").read_text()
     for name in names:
         check(f"<option value=\"{names.index(name)}\"" in page and f">{name}</option>" in page, f"{name} is not at the desk")
     fails(2, *words, "--members", "3", words="--members belongs to --predictions")
+
+
+def comment(path):
+    return json.loads(zipfile.ZipFile(path).comment)
+
+
+@case
+def what_compare_recommends():
+    """Terminal, JSON and page say the same; the files hold the rows that report, and no others."""
+    prepare()
+    compare = ["compare", "--features", "features.npy", "--labels", "labels.npy", "--head", "head.npz", "--test-features", "test_features.npy",
+               "--test-labels", "test_labels.npy", "--samples", 5, "--epochs", 2]
+    out, _ = run(*compare, "--predictions", "half", "--members", f"0:{samples.N}", "--json")
+    terminal, _ = run(*compare)
+    made = json.loads(out)
+    best = made["recommendation"]
+    files = [f"half/{row['name']}.npz" for row in made["methods"]]
+    all_rows = np.load("test_labels.npy")
+    for file, row in zip(files, made["methods"]):
+        p, e = np.load(file), row["evaluation"]
+        n = samples.N - samples.N // 2
+        check(len(p["label"]) == n == e["n"] and len(set(p["row"])) == n, f"{file} has {len(p['label'])} rows, the table is of {e['n']}")
+        check(np.array_equal(p["truth"], all_rows[p["row"]]), "row does not say which row it is")
+        check(np.array_equal(p["member_row"], np.arange(n)[np.argsort(p["row"])]), "members are not those of the rows that report")
+        check(np.array_equal(p["member_label"][:, 0] == p["label"][p["member_row"]], np.ones(n, bool)) or p["member_label"].shape[1] > 1, "members")
+        again, _ = run("evaluate", file, "--risk", made["risk"], "--json")
+        check(json.loads(again)["accuracy"] == e["accuracy"] and json.loads(again)["aurc"] == e["aurc"], f"{file} is not what the table shows")
+        meta = comment(file)
+        check(meta["recommended"] == best["name"] and best["text"] == f"Recommended: {meta['recommended']}. {meta['recommendation']}", meta)
+        check(meta["chosen_on"] == "half of the test rows", meta)
+    check(best["text"] in terminal, terminal)
+    run("report", *files, "--images", "images.npy", "-o", "r.html")
+    page = html.unescape(pathlib.Path("r.html").read_text())
+    card = re.search(r'id="recommendation">.*?</div>', page).group(0)
+    check(f'<p class="big">{best["name"]}</p><p>{meta["recommendation"]}</p>' in card, card)
+    row = [r["name"] for r in made["methods"]].index(best["name"])
+    check(re.search(rf'<option value="{row}" selected>', page), "the desk does not begin with the recommended method")
+    run("report", *files, "pred.npz", "-o", "r.html")  # one that was not compared
+    check('id="recommendation"' not in pathlib.Path("r.html").read_text(), "a recommendation among others than these methods")
+    fails(5, "report", *files, "pred.npz", "--images", "images.npy", "-o", "r.html", words="hold different rows")
+    np.save("few.npy", np.zeros((samples.N // 2, 5, 4), np.uint8))
+    fails(5, "report", *files, "--images", "few.npy", "-o", "r.html", words="row numbers beyond")
+    val = ["--val-features", "features.npy", "--val-labels", "labels.npy"]
+    run(*compare, *val, "--predictions", "whole")
+    check(len(np.load("whole/point.npz")["label"]) == samples.N and "row" not in np.load("whole/point.npz").files, "test rows that do not choose are missing")
 
 
 def csv_of(page, figure):
@@ -188,11 +241,24 @@ def an_evaluation_of_nonsense(change):
     fails(4, "report", "e.json", "-o", "r.html", words=["e.json is not an evaluation"])
 
 
-@cases_of([(" ".join(more), more) for more in (("--edges", "mass"), ("--compat", "brosse"), ("--classifier", "votes"), ("--bins", "1000"))])
-def an_evaluation_of_any_options(more):
+@cases_of([(" ".join(more), more, rule, words) for more, rule, words in (
+    (("--edges", "mass"), "ece", "at most 10 bins of equally many points"),
+    (("--compat", "brosse"), "brier", "divided by K"),
+    (("--classifier", "votes"), "accuracy", "votes"),
+    (("--bins", "1000"), "ece", "1000 equal-width bins"),
+)])
+def an_evaluation_of_any_options(more, rule, words):
+    """The page says by which rule it was made, and shows its numbers."""
     prepare()
-    pathlib.Path("e.json").write_text(run("evaluate", "pred.npz", *more, "--json")[0])
+    made = json.loads(run("evaluate", "pred.npz", *more, "--json")[0])
+    pathlib.Path("e.json").write_text(json.dumps(made))
     run("report", "e.json", "-o", "r.html")
+    page = pathlib.Path("r.html").read_text()
+    check(words in made["rules"][rule] and html.escape(made["rules"][rule]).replace("&#x27;", "&#39;") in page, f"the page does not say: {made['rules'][rule]}")
+    scores = page.split('id="table-scores"')[1].split("</table>")[0]
+    numbers = [float(x) for x in re.findall(r'data-v="([^"]+)"', scores.split("<tbody>")[1])]
+    best = min(x for x in made["min_aurc"].values() if isinstance(x, float)) if isinstance(made["min_aurc"], dict) else made["min_aurc"]
+    check(numbers[1:] == [made[key] for key in ("n", "errors", "accuracy", "nll", "brier", "ece", "mce")] + [best], f"{numbers} for {made}")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 """reproduce on small images and features: what it says is missing, and that a kill costs nothing."""
+import json
 import pathlib
 import random
+import re
 import subprocess
 import time
+import xml.etree.ElementTree as tree
 
 import numpy as np
 
 import images
 import samples
-from reproduced import METHODS, check_row, tables
+from reproduced import METHODS, PAPER, check_row, tables
 from tap import COMMAND, case, cases_of, check, fails, main, run
 
 USAGE, READ = 2, 3
@@ -85,6 +88,8 @@ def tables_of_the_grid_of_the_call():
     for lr in ("0.1", "0.001", "0.1,0.001", "0.1"):
         run("reproduce", "mnist", *flags, lr)
         rows = [r for r in tables("mnist", suffix="")[0]["rows"] if r["scope"] == "full"]
+        for cell in (c for r in rows for c in r["metrics"].values()):  # predictions are kept of the best trial in the store only
+            cell.pop("lo", None), cell.pop("hi", None)
         check(all(any(f"-lr{x}-" in r["trials"][0] for x in lr.split(",")) for r in rows), (lr, [r["trials"] for r in rows]))
         check(found.setdefault(lr, rows) == rows, "the tables depend on what else the store holds")
     check(found["0.1"] != found["0.001"], "the grids do not differ")
@@ -105,7 +110,7 @@ def networks_of_other_classes():
     ("grid of no full network", ("mnist", "--full-lr", "0.1"), "--full-lr belongs to"),
     ("full samples of features", ("mnist", "--features", "f.npz", "--quick", "--full-samples", "3"), "--full-samples belongs to"),
     ("a seed twice", ("mnist", "--seeds", "0,1,0"), "--seeds has 0 twice"),
-    ("no name", (), "no experiment"),
+    ("no name", (), "the experiment is missing"),
     ("unknown", ("svhn",), "expected mnist, fashion"),
     ("imagenet without features", ("imagenet",), "features_train"),
     ("quick and full", ("mnist", "--quick", "--full"), "exclude each other"),
@@ -144,6 +149,57 @@ def features_of_ones_own():
     check(rows == [(m, "last") for m in METHODS + ["point"]], rows)
     markdown = tables("cifar10", suffix="-quick-given")[1]
     check("half of the test rows choose" not in markdown and "validation rows choose, test rows report" in markdown, markdown)
+
+
+@case
+def the_papers_own_task():
+    """Its network, recipe and grid, on few images: only then there is a ratio to its numbers."""
+    images.squares(train=200, test=100)
+    run("reproduce", "mnist")
+    found, markdown, _ = tables("mnist", suffix="")
+    check("ours/paper" in markdown and "Not the paper's task" not in markdown and "equally spaced" in markdown, markdown)
+    ratios = [(r, m, c) for r in found["rows"] for m, c in r["metrics"].items() if c["ratio"] is not None]
+    check(len(ratios) > 50, len(ratios))
+    for r, metric, cell in ratios:
+        expected = PAPER["mnist", r["task"], r["scope"], r["method"], metric]
+        check(abs(cell["ratio"] - cell["ours"] / expected) <= 1e-12 * abs(cell["ratio"]), (metric, cell))
+
+
+def bold_cells(line):
+    return [i for i, cell in enumerate(line.split("|")) if "**" in cell]
+
+
+@case
+def tables_to_publish():
+    """Intervals are those of evaluate, the best numbers bold, LaTeX has the same cells, figures are drawings; unknown rows make a table."""
+    made = samples.make()
+    np.savez("f.npz", features_train=made["features"], labels_train=made["labels"], features_test=made["test_features"], labels_test=made["test_labels"],
+             features_val=made["test_features"][::-1], labels_val=made["test_labels"][::-1], features_out=made["out_features"], W=made["W"], b=made["b"])
+    latex, _ = run("reproduce", "clinc150", "--features", "f.npz", "--quick", "--latex")
+    found, markdown, _ = tables("clinc150", suffix="-quick-given")
+    folder = pathlib.Path("results/clinc150-quick-given")
+    check(latex == (folder / "tables.tex").read_text() and latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 8, latex)
+    check("ours/paper" not in markdown and "Not the paper's task" in markdown and "the rows of features_out" in markdown, markdown)
+    compared = 0
+    for row in [r for r in found["rows"] if r["protocol"] == "honest"]:
+        out, _ = run("evaluate", folder / f"seed-0/selective/last/best/honest-{row['method']}.npz", "--json")
+        told = json.loads(out)
+        metric, where = ("aurc_sr", told["intervals"]["aurc"]["sr"]) if row["task"] == "selective" else ("auroc_sr", told["intervals"]["ood"]["auroc"]["sr"])
+        cell = row["metrics"][metric]
+        check([cell["lo"], cell["hi"]] == where and cell["lo"] < cell["ours"] < cell["hi"] if where else "lo" not in cell, (row["method"], cell, where))
+        compared += bool(where)
+    check(compared > 4, compared)
+    lines = [line for line in markdown.split("## ")[1].splitlines() if line.startswith("|")][2:]
+    accuracy = [r["metrics"]["accuracy"]["ours"] for r in found["rows"][:len(lines)]]
+    check([5 in bold_cells(line) for line in lines] == [a == max(accuracy) for a in accuracy], lines)
+    plain = re.sub(r"[*\\]", "", lines[0]).strip("| ").split(" | ")
+    check(plain[4] in re.sub(r"\\textbf{([^}]*)}", r"\1", latex), plain)
+    figures = {path.stem: tree.parse(path).getroot() for path in (folder / "figures").iterdir()}
+    check(set(figures) == {"risk-coverage", "bars", "histograms", "reliability", "ood"}, figures)
+    for name, root in figures.items():
+        names = [text.text for text in root.findall("{http://www.w3.org/2000/svg}text")]
+        drawings = root.findall("{http://www.w3.org/2000/svg}svg")
+        check(names == ["point", *METHODS] and drawings and all(len(list(d.iter())) > 10 for d in drawings), (name, names, len(drawings)))
 
 
 if __name__ == "__main__":

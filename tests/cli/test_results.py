@@ -222,7 +222,16 @@ def compare_shows_all_methods():
     for method in ["point", "sgd", "sgld", "bootstrap", "dropout"]:
         check(method in text and method in table and method in json.dumps(found), f"no {method}")
     check(table.lstrip().startswith("|") or "\n|" in table, "not a Markdown table")
-    check("answer when" in text and "same points" in text, "no suggested threshold")
+    check("answer when" in text and "it is no promise" in text, "no suggested threshold")
+    chosen = found["recommendation"]
+    check(chosen["text"] in text and chosen["text"] in table, "one recommendation in all forms")
+    check(found["protocol"] == "honest" and found["choosing"] == {"rows": chosen["rows"], "from": "half of the test rows"}, found["choosing"])
+    check([row["name"] for row in found["methods"]][:3] == ["point", "point+T", "map"], found["methods"])
+    paper = strict(run(*words, "--protocol", "paper", "--json")[0])
+    check(paper["methods"][0]["evaluation"]["n"] == paper["choosing"]["rows"] > chosen["rows"], paper["choosing"])
+    check("same points" in run(*words, "--protocol", "paper")[0], "the paper's protocol does not say so")
+    every = strict(run(*words, "--temperature", "all", "--interval", ".9", "--json")[0])
+    check(sum(row["temperature"] is not None for row in every["methods"]) * 2 == len(every["methods"]) and every["interval"] == 0.9, "all")
 
 
 @case

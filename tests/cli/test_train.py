@@ -18,9 +18,13 @@ NET = ("--net", "mlp:64,12")
 TRAIN = ("train", "--data", "fashion", *NET)
 
 
-def train(out, *more, **options):
-    run(*TRAIN, "--epochs", 3, *more, "-o", out, **options)
-    return read(out)
+def read_after(*words):
+    run(*words)
+    return read(words[-1])
+
+
+def train(out, *more):
+    return read_after(*TRAIN, "--epochs", 3, *more, "-o", out)
 
 
 def forward(t, x):
@@ -42,6 +46,48 @@ def threads_and_seed():
     for more in [("--optimiser", "nesterov", "--lr", ".02", "--l2", "1e-3", "--lr-every", 1), ("--augment", "rotate=15,shift=0.1,flip"), ("--keep", "best")]:
         one = [train("x.safetensors", *more, "--threads", n) for n in (1, 3)]
         check(one[0] == one[1] != files[0], f"{more}: depends on --threads, or does nothing")
+
+
+@case
+def schedules():
+    """The shape of the learning rate: told per epoch, recorded where it is not the default, the same bytes after a stop, and repeated by members."""
+    images.fashion()
+    net = ("train", "--data", "fashion", "--net", "mlp:16,8", "--epochs", 10)
+    steps = 17  # of an epoch: 540 rows in batches of 32
+    plain = read_after(*net, "-o", "plain.safetensors")
+    check(read_after(*net, "--schedule", "step", "-o", "same.safetensors") == plain, "--schedule step is not the default")
+    check(not {"schedule", "warm-up"} & set(tensors("plain.safetensors")[1]), "the default schedule is recorded")
+    for shape, more, meta, peak in [("cosine", (), {}, 0), ("cosine", ("--warm-up", 2), {"warm-up": "2"}, 2), ("one-cycle", (), {"warm-up": "3"}, 3),
+                                    ("one-cycle", ("--warm-up", 4.5), {"warm-up": "4.5"}, 5), ("step", ("--warm-up", 2), {"warm-up": "2"}, 2)]:
+        words = (*net, "--schedule", shape, *more)
+        said = json.loads(run(*words, "--json", "-o", "net.safetensors")[0])
+        rates = np.array([e["lr"] for e in said["epochs"]])
+        found = tensors("net.safetensors")[1]
+        check({k: v for k, v in found.items() if k in ("schedule", "warm-up")} == {**({} if shape == "step" else {"schedule": shape}), **meta}, f"{words}: {found}")
+        check(("lr-every" in found) == ("lr-decay" in found) == (shape == "step"), found)
+        check((np.diff(rates[:peak + 1]) > 0).all() and (np.diff(rates[peak:]) < 0).all() == (shape != "step"), f"{words}: {rates}")
+        if shape == "cosine" and not more:
+            check(np.allclose(rates, 0.001 * (1 + np.cos(np.pi * np.arange(10) / 10)) / 2, rtol=1e-12), rates)
+        first = {"one-cycle": 0.001 / 25, "cosine": 0.001 / (2 * steps) if more else 0.001, "step": 0.001 / (2 * steps)}[shape]
+        check(abs(rates[0] - first) < 1e-15, f"{words}: starts at {rates[0]}")
+        check(read("net.safetensors") != plain, f"{words} does nothing")
+        child = subprocess.Popen([COMMAND, *map(str, words), "-o", "cut.safetensors"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        next(line for line in child.stderr if line.startswith("note: epoch 4"))
+        child.kill()
+        child.wait()
+        if os.path.exists("cut.safetensors.partial"):
+            fails(2, *net, "--resume", "-o", "cut.safetensors", words="other options")
+        run(*words, *(["--resume"] if os.path.exists("cut.safetensors.partial") else []), "-o", "cut.safetensors")
+        check(read("cut.safetensors") == read("net.safetensors"), f"{words}: kill and resume end in other bytes")
+    err = run(*net, "--schedule", "cosine", "--lr-every", 3, "-o", "net.safetensors")[1]
+    check("--lr-every is not used by the schedule cosine" in err, err)
+    run("fit", "--network", "net.safetensors", "--data", "fashion", "--method", "ensemble", "--samples", 2, "-o", "ens.safetensors")
+    meta = tensors("ens.safetensors")[1]
+    check(meta["train-schedule"] == "cosine" and "train-lr-every" not in meta, meta)
+    bad = read("net.safetensors").replace(b'"schedule":"cosine"', b'"schedule":"cosime"')
+    check(bad != read("net.safetensors"), "the header has another form")
+    open("bad.safetensors", "wb").write(bad)
+    fails(4, "fit", "--network", "bad.safetensors", "--data", "fashion", "--method", "ensemble", "-o", "e.safetensors", words=["cosime", "step|cosine|one-cycle"])
 
 
 @case
@@ -224,7 +270,7 @@ def other_rows_than_those_of_training():
     train("net.safetensors")
     images.fashion(train=500)
     err = run("encode", "net.safetensors", "--data", "fashion", "-o", "f.npz")[1]
-    check("other rows" in err and "features_val" not in np.load("f.npz").files, err)
+    check("not trained on these rows" in err and "features_val" not in np.load("f.npz").files, err)
 
 
 @case
@@ -250,6 +296,10 @@ def json_and_the_network_on_one_pipe():
     ("lr below 0", 2, (*TRAIN, "--lr", "-1", "-o", "n.safetensors"), ["--lr is -1"]),
     ("momentum 1", 2, (*TRAIN, "--momentum", "1", "-o", "n.safetensors"), ["--momentum is 1"]),
     ("epochs 0", 2, (*TRAIN, "--epochs", "0", "-o", "n.safetensors"), ["--epochs is 0"]),
+    ("unknown schedule", 2, (*TRAIN, "--schedule", "linear", "-o", "n.safetensors"), ["linear", "step|cosine|one-cycle"]),
+    ("warm-up 0", 2, (*TRAIN, "--warm-up", "0", "-o", "n.safetensors"), ["--warm-up is 0"]),
+    ("warm-up beyond the end", 2, (*TRAIN, "--epochs", "4", "--warm-up", "4.5", "-o", "n.safetensors"), ["--warm-up is 4.5 epochs", "4"]),
+    ("own dropout above the paper's", 2, ("train", "--data", "fashion", "--net", "vgg16:dropout=1.5", "-o", "n.safetensors"), ["dropout=1.5", "F <= 1"]),
     ("unknown optimiser", 2, (*TRAIN, "--optimiser", "lion", "-o", "n.safetensors"), ["lion", "adam|sgd|nesterov"]),
     ("augmentation", 2, (*TRAIN, "--augment", "twist", "-o", "n.safetensors"), ["twist"]),
     ("best of nothing", 2, (*TRAIN, "--keep", "best", "--no-holdout", "-o", "n.safetensors"), ["--no-holdout"]),

@@ -41,10 +41,10 @@ __attribute__((noreturn, format(printf, 3, 4))) static inline void cross_fail(co
 
 #define fail_msg(...) cross_fail(__FILE__, __LINE__, __VA_ARGS__)
 #define skip() longjmp(cross_end, CROSS_SKIPPED)
-#define cross_check(condition, text)  \
-    do {                              \
-        if (!(condition))             \
-            fail_msg("%s", text);     \
+#define cross_check(condition, text) \
+    do {                             \
+        if (!(condition))            \
+            fail_msg("%s", text);    \
     } while (0)
 
 #define assert_true(c) cross_check((c), #c)
@@ -57,20 +57,21 @@ __attribute__((noreturn, format(printf, 3, 4))) static inline void cross_fail(co
 #define assert_string_equal(a, b) cross_check(strcmp((a), (b)) == 0, #a " is not " #b)
 #define assert_memory_equal(a, b, size) cross_check(memcmp((a), (b), (size)) == 0, #a " has other bytes than " #b)
 #define assert_memory_not_equal(a, b, size) cross_check(memcmp((a), (b), (size)) != 0, #a " has the bytes of " #b)
-#define assert_int_equal(a, b)                                                                                  \
-    do {                                                                                                        \
-        intmax_t cross_a_ = (intmax_t)(a), cross_b_ = (intmax_t)(b);                                            \
-        if (cross_a_ != cross_b_)                                                                               \
-            fail_msg("%s is %jd, %s is %jd", #a, cross_a_, #b, cross_b_);                                       \
+#define assert_int_equal(a, b)                                            \
+    do {                                                                  \
+        intmax_t cross_a_ = (intmax_t)(a), cross_b_ = (intmax_t)(b);      \
+        if (cross_a_ != cross_b_)                                         \
+            fail_msg("%s is %jd, %s is %jd", #a, cross_a_, #b, cross_b_); \
     } while (0)
-#define assert_in_range(value, low, high)                                                                       \
-    do {                                                                                                        \
-        uintmax_t cross_v_ = (uintmax_t)(value), cross_low_ = (uintmax_t)(low), cross_high_ = (uintmax_t)(high);  \
-        if (cross_v_ < cross_low_ || cross_v_ > cross_high_)                                                    \
-            fail_msg("%s is %ju, not in %s..%s", #value, cross_v_, #low, #high);                                \
+#define assert_in_range(value, low, high)                                                                        \
+    do {                                                                                                         \
+        uintmax_t cross_v_ = (uintmax_t)(value), cross_low_ = (uintmax_t)(low), cross_high_ = (uintmax_t)(high); \
+        if (cross_v_ < cross_low_ || cross_v_ > cross_high_)                                                     \
+            fail_msg("%s is %ju, not in %s..%s", #value, cross_v_, #low, #high);                                 \
     } while (0)
 
-#define cmocka_unit_test(function) {#function, function}
+#define cmocka_unit_test(function) \
+    { #function, function }
 #define cmocka_run_group_tests(tests, setup, teardown) cross_run((tests), sizeof(tests) / sizeof((tests)[0]), (setup), (teardown))
 
 /* Returns whether the test failed. */

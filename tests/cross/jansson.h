@@ -11,13 +11,13 @@
 #include <string.h>
 
 typedef struct json_t {
-    char kind;            /* '{' '[' '"' '0' (a number) 't' 'f' 'n' */
+    char kind; /* '{' '[' '"' '0' (a number) 't' 'f' 'n' */
     double number;
     char *text;           /* of a string */
     char *key;            /* of a member of an object */
     struct json_t *first; /* of the members of an array or object */
     struct json_t *next;
-    size_t count;         /* of members */
+    size_t count; /* of members */
 } json_t;
 
 typedef long long json_int_t;

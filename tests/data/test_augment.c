@@ -114,8 +114,11 @@ static void test_text(void **state) {
         const char *text, *shown;
         lli_augment value;
     } good[] = {
-        {"rotate=15,shift=0.1,flip", "rotate=15,shift=0.1,flip", {15, 0.1, true}}, {"flip", "flip", {0, 0, true}}, {"none", "none", {0}},
-        {"shift=.25,rotate=7.5", "rotate=7.5,shift=0.25", {7.5, 0.25, false}},      {NULL, "none", {0}},
+        {"rotate=15,shift=0.1,flip", "rotate=15,shift=0.1,flip", {15, 0.1, true}},
+        {"flip", "flip", {0, 0, true}},
+        {"none", "none", {0}},
+        {"shift=.25,rotate=7.5", "rotate=7.5,shift=0.25", {7.5, 0.25, false}},
+        {NULL, "none", {0}},
     };
     static const char *const bad[] = {"",        "flop",  "rotate",         "rotate=", "rotate=-3", "rotate=181",
                                       "shift=1", "flip,", "rotate=15;flip", "flipper", "shift=1e-1"};

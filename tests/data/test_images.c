@@ -7,7 +7,7 @@
 #include "data/classes.h"
 #include "data/holdout.h"
 #include "data/images.h"
-#include "data/select.h"
+#include "data/dataset_select.h"
 
 enum { N = 40, H = 3, W = 2, C = 3, D = H * W * C };
 
@@ -92,8 +92,10 @@ static void test_refused(void **state) {
         int64_t shape[4];
         const char *words;
     } cases[] = {
-        {LL_DTYPE_F32, 3, {2, 5, 5}, "expected bytes 0 to 255"}, {LL_DTYPE_U8, 2, {2, 9}, "expected [N,H,W]"},
-        {LL_DTYPE_U8, 4, {2, 5, 5, 4}, "1 or 3 channels"},       {LL_DTYPE_U8, 3, {0, 5, 5}, "at least one"},
+        {LL_DTYPE_F32, 3, {2, 5, 5}, "expected bytes 0 to 255"},
+        {LL_DTYPE_U8, 2, {2, 9}, "expected [N,H,W]"},
+        {LL_DTYPE_U8, 4, {2, 5, 5, 4}, "1 or 3 channels"},
+        {LL_DTYPE_U8, 3, {0, 5, 5}, "at least one"},
         {LL_DTYPE_U8, 3, {2, 5, 0}, "at least one"},
     };
     for (size_t i = 0; i < LLI_COUNT(cases); i++) {
@@ -262,7 +264,7 @@ static void test_holdout(void **state) {
         lli_memory_free(kept);
     }
     int64_t *held, *kept, h, k;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "expected 2 at least", lli_holdout_new(&held, &h, &kept, &k, ctx, 1, 5));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "expected at least 2", lli_holdout_new(&held, &h, &kept, &k, ctx, 1, 5));
     /* Over many seeds every row is held out one time in ten. */
     int counts[20] = {0};
     for (uint64_t seed = 0; seed < 2000; seed++) {

@@ -392,8 +392,10 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_lock), cmocka_unit_test(test_two_writers),
-        cmocka_unit_test(test_left_behind), cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_two_writers),
+        cmocka_unit_test(test_left_behind),
+        cmocka_unit_test(test_long_names),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_devices),
         cmocka_unit_test(test_pipe),

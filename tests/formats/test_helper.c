@@ -115,7 +115,7 @@ static void test_patience(void **state) {
     setenv("LASTLAYER_H5", "/bin/sleep", 1);
     ll_bundle *bundle;
     CHECK_OK(ctx, lli_bundle_new(&bundle, ctx, "hdf5"));
-    CHECK_FAILS(ctx, LL_ERR_FORMAT, "m.h5: the HDF5 file is not read, because lastlayer-h5 made no headway",
+    CHECK_FAILS(ctx, LL_ERR_FORMAT, "m.h5: the HDF5 file is not read, because lastlayer-h5 made no progress",
                 lli_hdf5_parse(ctx, bundle, (const unsigned char *)"x", 1, "m.h5"));
     leap = 0;
     ll_bundle_free(bundle);
@@ -175,8 +175,8 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_limit),  cmocka_unit_test(test_program_that_does_not_read),
-        cmocka_unit_test(test_cancel), cmocka_unit_test(test_memory), cmocka_unit_test(test_no_standard_streams),
+        cmocka_unit_test(test_sizes),   cmocka_unit_test(test_limit),    cmocka_unit_test(test_program_that_does_not_read),
+        cmocka_unit_test(test_cancel),  cmocka_unit_test(test_memory),   cmocka_unit_test(test_no_standard_streams),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_patience),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void write_interleaved(ll_context *ctx, const char *path, const ll_meta *
     ll_named_array specs[2];
     lli_sink *sink;
     make_specs(specs);
-    CHECK_OK(ctx, lli_sink_open(&sink, ctx, path, specs, 2, meta, meta_count));
+    CHECK_OK(ctx, lli_file_sink_open(&sink, ctx, path, specs, 2, meta, meta_count));
     CHECK_OK(ctx, lli_sink_write(sink, ctx, 0, 0, 3, x));
     CHECK_OK(ctx, lli_sink_write(sink, ctx, 1, 0, 1, y));
     CHECK_OK(ctx, lli_sink_write(sink, ctx, 0, 3, 0, NULL));
@@ -96,13 +96,13 @@ static void test_order_of_rows(void **state) {
     lli_sink *sink;
     const char *npz = sample_temporary("o.npz"), *safetensors = sample_temporary("o.safetensors");
     make_specs(specs);
-    CHECK_OK(ctx, lli_sink_open(&sink, ctx, npz, specs, 2, NULL, 0));
-    CHECK_FAILS(ctx, LL_ERR_INTERNAL, "out of place", lli_sink_write(sink, ctx, 0, 1, 1, x));
-    CHECK_FAILS(ctx, LL_ERR_INTERNAL, "out of place", lli_sink_write(sink, ctx, 0, 0, N + 1, x));
+    CHECK_OK(ctx, lli_file_sink_open(&sink, ctx, npz, specs, 2, NULL, 0));
+    CHECK_FAILS(ctx, LL_ERR_INTERNAL, "in the wrong place", lli_sink_write(sink, ctx, 0, 1, 1, x));
+    CHECK_FAILS(ctx, LL_ERR_INTERNAL, "in the wrong place", lli_sink_write(sink, ctx, 0, 0, N + 1, x));
     CHECK_FAILS(ctx, LL_ERR_INTERNAL, "no array 2", lli_sink_write(sink, ctx, 2, 0, 1, x));
     CHECK_FAILS(ctx, LL_ERR_INTERNAL, "got 0 of its 5 rows", lli_sink_commit(sink, ctx));
     assert_int_not_equal(access(npz, F_OK), 0);
-    CHECK_OK(ctx, lli_sink_open(&sink, ctx, safetensors, specs, 1, NULL, 0));
+    CHECK_OK(ctx, lli_file_sink_open(&sink, ctx, safetensors, specs, 1, NULL, 0));
     assert_true(sink->any_order);
     CHECK_OK(ctx, lli_sink_write(sink, ctx, 0, 3, 2, x + 3 * D));
     CHECK_OK(ctx, lli_sink_write(sink, ctx, 0, 0, 3, x));
@@ -136,21 +136,21 @@ static void test_refusals(void **state) {
         {"r.npz", "no type bf16", 3, LL_DTYPE_BF16, 1, {N}},
         {"r.npz", "the shape of \"z\" is impossible", 3, LL_DTYPE_F64, 2, {INT64_MAX / 2, 3}},
         {"r.npz", "impossible", 3, LL_DTYPE_F64, 1, {-1}},
-        {"r.tar", "cannot tell the format", 3, LL_DTYPE_F32, 1, {N}},
+        {"r.tar", "the format to write is unknown", 3, LL_DTYPE_F32, 1, {N}},
         {"r.npz", "no array to write", 0, LL_DTYPE_F32, 1, {N}},
     };
     for (size_t i = 0; i < LLI_COUNT(cases); i++) {
         specs[2] = (ll_named_array){"z", ll_array_view(NULL, cases[i].dtype, cases[i].rank, cases[i].shape)};
         CHECK_FAILS(ctx, LL_ERR_USAGE, cases[i].words,
-                    lli_sink_open(&sink, ctx, sample_temporary(cases[i].name), specs, cases[i].count, NULL, 0));
+                    lli_file_sink_open(&sink, ctx, sample_temporary(cases[i].name), specs, cases[i].count, NULL, 0));
         assert_null(sink);
     }
     specs[2].name = "x";
     CHECK_FAILS(ctx, LL_ERR_USAGE, "two arrays have the name \"x\"",
-                lli_sink_open(&sink, ctx, sample_temporary("r.npz"), specs, 3, NULL, 0));
+                lli_file_sink_open(&sink, ctx, sample_temporary("r.npz"), specs, 3, NULL, 0));
     specs[2].name = "__metadata__";
     specs[2].array.shape[0] = 1;
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "__metadata__", lli_sink_open(&sink, ctx, sample_temporary("r.safetensors"), specs, 3, NULL, 0));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "__metadata__", lli_file_sink_open(&sink, ctx, sample_temporary("r.safetensors"), specs, 3, NULL, 0));
     ll_context_free(ctx);
 }
 
@@ -216,10 +216,10 @@ static void test_convert_refusals(void **state) {
     options.dtype = "i64";
     CHECK_FAILS(ctx, LL_ERR_DATA, "does not fit i64", ll_convert(ctx, to, name, &options));
     options.dtype = "f31";
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--dtype is f31", ll_convert(ctx, to, where, &options));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "dtype is f31", ll_convert(ctx, to, where, &options));
     options = ll_convert_options_default();
     options.divide = 0;
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--divide is 0", ll_convert(ctx, to, where, &options));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "divide is 0", ll_convert(ctx, to, where, &options));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "FILE:NAME", ll_convert(ctx, to, from, NULL));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "replace its own input", ll_convert(ctx, from, where, NULL));
     assert_int_not_equal(access(to, F_OK), 0);

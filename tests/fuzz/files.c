@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "formats/file.h"
-#include "formats/journal.h"
+#include "store/journal.h"
 
 enum { FILES_MAX = 8 };
 
@@ -112,8 +112,8 @@ ll_status __wrap_lli_journal_open(lli_journal **out, ll_context *ctx, const char
     return LL_OK;
 }
 
-ll_status __wrap_lli_folder_make(ll_context *ctx, const char *path);
-ll_status __wrap_lli_folder_make(ll_context *ctx, const char *path) {
+ll_status __wrap_lli_file_make_folder(ll_context *ctx, const char *path);
+ll_status __wrap_lli_file_make_folder(ll_context *ctx, const char *path) {
     (void)ctx, (void)path;
     return LL_OK;
 }
@@ -131,6 +131,18 @@ bool __wrap_lli_file_is_folder(const char *path) {
         if (strncmp(files[i].path, path, length) == 0 && files[i].path[length] == '/')
             return true;
     return false;
+}
+
+/* No other program is started: the bytes are taken for its answer. */
+ll_status __wrap_lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
+ll_status __wrap_lli_hdf5_parse(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name) {
+    unsigned char *answer;
+    LLI_TRY(lli_memory_new(ctx, &answer, (int64_t)size, 1));
+    if (size)
+        memcpy(answer, bytes, size);
+    ll_status status = lli_hdf5_answer(ctx, bundle, answer, size, name);
+    bundle->block = answer;
+    return status;
 }
 
 /* ---- outputs ---- */

@@ -10,12 +10,12 @@
 #include "base/bundle.h"
 
 /* The body of a target: static void run(const uint8_t *bytes, size_t size). */
-#define FUZZ_TARGET(run)                                                                                                                   \
-    int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);                                                                         \
-    int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {                                                                        \
-        run(bytes, size);                                                                                                                  \
-        fuzz_files_forget();                                                                                                               \
-        return 0;                                                                                                                          \
+#define FUZZ_TARGET(run)                                            \
+    int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);  \
+    int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) { \
+        run(bytes, size);                                           \
+        fuzz_files_forget();                                        \
+        return 0;                                                   \
     }
 
 /* One context for all inputs, with one thread. */
@@ -50,10 +50,10 @@ bool fuzz_piece(char *out, size_t room, const uint8_t **bytes, size_t *size, cha
 typedef ll_status fuzz_reader(ll_context *ctx, ll_bundle *bundle, const unsigned char *bytes, size_t size, const char *name);
 void fuzz_read(fuzz_reader *reader, const char *format, const uint8_t *bytes, size_t size);
 
-#define FUZZ_READER(format, reader)                                                                                                        \
-    static void run(const uint8_t *bytes, size_t size) {                                                                                   \
-        fuzz_read(reader, format, bytes, size);                                                                                            \
-    }                                                                                                                                      \
+#define FUZZ_READER(format, reader)                      \
+    static void run(const uint8_t *bytes, size_t size) { \
+        fuzz_read(reader, format, bytes, size);          \
+    }                                                    \
     FUZZ_TARGET(run)
 
 #endif

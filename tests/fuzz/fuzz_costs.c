@@ -10,10 +10,14 @@ static void run(const uint8_t *bytes, size_t size) {
     ll_outcome points = {.n = 4, .classes = 3, .label = label, .truth = truth, .confidence = {sr}};
     points.probs = ll_array_view(probs, LL_DTYPE_F32, 2, (int64_t[]){4, 3});
     ll_evaluate_options options = ll_evaluate_options_default();
-    options.costs = FUZZ_FILE;
+    ll_bundle *bundle = NULL;
+    ll_array costs;
+    options.costs = &costs;
     fuzz_file(FUZZ_FILE, bytes, size);
-    (void)fuzz_ok(ll_evaluate(&evaluation, fuzz_context(), &points, NULL, &options));
+    if (fuzz_ok(ll_array_read(&bundle, &costs, fuzz_context(), FUZZ_FILE, (const char *const[]){"costs", NULL})))
+        (void)fuzz_ok(ll_evaluate(&evaluation, fuzz_context(), &points, NULL, &options));
     ll_evaluation_free(evaluation);
+    ll_bundle_free(bundle);
 }
 
 FUZZ_TARGET(run)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any text as the lists of a search, one per line: method, samples, lr, batch size, epochs, dropout, shuffle. */
 #include "fuzz.h"
-#include "pipeline/grid.h"
+#include "search/grid.h"
 
 static ll_dataset *training_set(void) {
     static const float x[] = {0, 1, 1, 0, 1, 1, 0, 0};
@@ -16,14 +16,15 @@ static ll_dataset *training_set(void) {
 static void run(const uint8_t *bytes, size_t size) {
     char text[7][128];
     ll_search_options o = ll_search_options_default();
-    const char **places[] = {&o.method, &o.samples, &o.lr, &o.batch_size, &o.epochs, &o.dropout, &o.shuffle};
+    ll_fit_options fit = ll_fit_options_default();
+    const char **places[] = {&o.method, &o.samples, &o.lr, &o.batch_size, &o.epochs, &o.dropout, &fit.shuffle};
     for (size_t i = 0; i < LLI_COUNT(places) && fuzz_piece(text[i], sizeof text[i], &bytes, &size, '\n'); i++)
         if (text[i][0])
             *places[i] = text[i];
     lli_grid grid;
     int64_t B;
-    (void)fuzz_ok(lli_grid_batch_size(&B, fuzz_context(), &o));
-    if (!fuzz_ok(lli_grid_init(&grid, fuzz_context(), &o, training_set(), false)))
+    (void)fuzz_ok(lli_grid_batch_size(&B, fuzz_context(), &o, &fit));
+    if (!fuzz_ok(lli_grid_init(&grid, fuzz_context(), &o, &fit, training_set(), false)))
         return;
     for (int64_t r = 0; r < grid.count; r++) {
         fuzz_use_text(grid.runs[r].name);

@@ -4,7 +4,7 @@
 #include "data/classes.h"
 #include "fuzz.h"
 #include "methods/method.h"
-#include "pipeline/rows.h"
+#include "data/row_list.h"
 
 static void run(const uint8_t *bytes, size_t size) {
     enum { ROWS = 1000, CLASSES = 10 };
@@ -13,7 +13,7 @@ static void run(const uint8_t *bytes, size_t size) {
     for (int line = 0; line < 2 && fuzz_piece(text, sizeof text, &bytes, &size, '\n'); line++) {
         int64_t *rows, count;
         int32_t *classes;
-        if (fuzz_ok(lli_rows_parse(ctx, &rows, &count, text, ROWS)))
+        if (fuzz_ok(lli_row_list_parse(ctx, &rows, &count, text, ROWS)))
             for (int64_t i = 0; i < count; i++)
                 if (rows[i] < 0 || rows[i] >= ROWS)
                     abort();

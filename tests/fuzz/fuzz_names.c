@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as class names; of some the page of a report on three points is made, which takes a hundred times as long. */
 #include "fuzz.h"
-#include "pipeline/class_names.h"
+#include "interop/class_names.h"
 
 static const char table[] = "label,sr,truth,p_0,p_1,p_2\n0,0.5,0,0.5,0.25,0.25\n1,0.75,1,0.25,0.75,0\n2,0.5,1,0.25,0.25,0.5\n";
 

@@ -48,11 +48,10 @@ static void run(const uint8_t *bytes, size_t size) {
             words[count++] = text + start;
             start = i + 1;
         }
-    char *args = calloc(1, cmd->args_size);
+    char *args = args_new(cmd);
     parsed typed;
     if (!args)
         abort();
-    cmd->defaults(args);
     sentence[0] = 0;
     ll_status status = args_parse(&typed, args, fuzz_context(), cmd, count, words);
     if (status == LL_OK)

@@ -5,21 +5,18 @@
 #include "base/text.h"
 #include "formats/safetensors.h"
 #include "fuzz.h"
-#include "pipeline/partial.h"
+#include "store/partial.h"
 
 enum { S = 2, K = 2, D = 3, TASKS = 2, FLOATS = 8, HEAD = 128, SLOT = HEAD + 4 * FLOATS, ROOM = 4096 };
 
 static double weight[S] = {1, 1};
 static ll_meta pairs[] = {{"format", LLI_ENSEMBLE_FORMAT}, {"method", "sgd"}};
-static lli_model model = {.D = D,
-                          .K = K,
-                          .features = D,
-                          .tensors = 2,
-                          .tensor = {{"W", 2, {K, D}, K * D, LLI_ROLE_KERNEL}, {"b", 1, {K}, K, LLI_ROLE_BIAS}}};
+static lli_model model = {
+    .D = D, .K = K, .features = D, .tensors = 2, .tensor = {{"W", 2, {K, D}, K *D, LLI_ROLE_KERNEL}, {"b", 1, {K}, K, LLI_ROLE_BIAS}}};
 static const lli_ensemble_plan plan = {
     .method = "sgd", .model = &model, .S = S, .K = K, .D = D, .stored = S, .weight = weight, .provenance = {.pairs = pairs, .count = 2}};
 
-/* Where things lie in the file: src/pipeline/partial.h */
+/* Where things lie in the file: src/store/partial.h */
 typedef struct layout {
     int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end, records, slots, size;
     lli_text header;

@@ -21,13 +21,10 @@ static void evaluate(const ll_outcome *points, const ll_outcome *out_points) {
 
 static void run(const uint8_t *bytes, size_t size) {
     fuzz_file("fuzz", bytes, size);
-    ll_predictions *inside, *outside = NULL;
-    if (fuzz_ok(ll_predictions_read(&inside, fuzz_context(), "fuzz", NULL))) {
-        (void)fuzz_ok(ll_predictions_read_out(&outside, fuzz_context(), "fuzz"));
-        evaluate(ll_predictions_view(inside), ll_predictions_view(outside));
-    }
+    ll_predictions *inside;
+    if (fuzz_ok(ll_predictions_read(&inside, fuzz_context(), "fuzz", NULL)))
+        evaluate(ll_predictions_view(inside), ll_predictions_view(ll_predictions_out(inside)));
     ll_predictions_free(inside);
-    ll_predictions_free(outside);
 }
 
 FUZZ_TARGET(run)

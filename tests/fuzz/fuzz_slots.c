@@ -3,9 +3,9 @@
  * head, 2 the hashes. What is restored must be what the file says, and saving must make it whole again. */
 #include "base/hash.h"
 #include "fuzz.h"
-#include "pipeline/slots.h"
+#include "store/slots.h"
 
-/* The layout of src/pipeline/slots.c: a head of 24 + 16 bytes and the identity in 64-byte steps, then twice 128 bytes and the payload. */
+/* The layout of src/store/slots.c: a head of 24 + 16 bytes and the identity in 64-byte steps, then twice 128 bytes and the payload. */
 enum { PAYLOAD = 24, FIRST = 64, SLOT = 128 + PAYLOAD, WHOLE = FIRST + 2 * SLOT };
 static const char identity[] = "fuzz";
 

@@ -2,8 +2,8 @@
 /* Any bytes as the files of a search's store, with a form feed between them: runs.jsonl, store.json, choice.json, kept predictions. */
 #include "fuzz.h"
 
-#include "pipeline/report_inputs.h"
-#include "pipeline/trial_store.h"
+#include "store/report_inputs.h"
+#include "store/trial_store.h"
 
 static void run(const uint8_t *bytes, size_t size) {
     static const char *const paths[] = {"store/runs.jsonl", "store/store.json", "store/choice.json", "store/best/honest-sgd.npz"};

@@ -133,6 +133,34 @@ put("import/keras.safetensors", safetensors({"/dense_1/dense_1/kernel:0": f4(4, 
                                              "/bn/bn/gamma:0": f4(2), "/bn/bn/moving_mean:0": f4(2), "/bn/bn/moving_variance:0": f4(2)},
                                             {"layer_names": "dense_1,bn,dense_2"}))
 put("hdf5/answer.safetensors", safetensors({"/dense/kernel:0": f4(4, 2), "/dense/bias:0": f4(2)}, {"layer_names": "dense"}))
+
+
+def keras(model, tensors, method=zipfile.ZIP_STORED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as z:
+        for name, data in (("metadata.json", b'{"keras_version": "3.0"}'), ("config.json", json.dumps(model).encode()), ("model.weights.h5", safetensors(tensors))):
+            z.writestr(zipfile.ZipInfo(name), data, method)
+    return out.getvalue()
+
+
+def layer(kind, **config):
+    return {"class_name": kind, "config": config}
+
+
+hidden, last, norm = ({"/layers/dense/vars/0": f4(4, 2), "/layers/dense/vars/1": f4(2)}, {"/layers/dense_1/vars/0": f4(2, 2), "/layers/dense_1/vars/1": f4(2)},
+                      {f"/layers/batch_normalization/vars/{i}": f4(2) for i in range(4)})
+plain = layer("Sequential", layers=[layer("InputLayer"), layer("Flatten"), layer("Dense", name="a", activation="relu"), layer("Dropout"),
+                                    layer("Dense", name="b", activation="softmax")])
+put("keras/plain.keras", keras(plain, hidden | last))
+put("keras/packed.keras", keras(plain, hidden | last, zipfile.ZIP_DEFLATED))
+put("keras/layers.keras", keras(layer("Functional", layers=[
+    layer("Dense", name="a", activation="linear"), layer("ReLU", max_value=None, negative_slope=0), layer("BatchNormalization", name="n", epsilon=0.001),
+    layer("Dense", name="b"), layer("Softmax")]), hidden | norm | last))
+put("keras/inside.keras", keras(layer("Model", layers=[layer("Sequential", name="inner", layers=[layer("Dense", name="a", activation="relu")]), layer("Dense", name="b")]),
+                                {"/layers/sequential/layers/dense/vars/0": f4(4, 2), "/layers/dense/vars/0": f4(2, 2)}))
+put("keras/conv.keras", keras(layer("Sequential", layers=[
+    layer("Conv2D", name="c", activation="tanh", strides=[1, 1], padding="same", data_format="channels_last"), layer("MaxPooling2D", pool_size=[2, 2]),
+    layer("Dense", name="b")]), {"/layers/conv2d/vars/0": f4(3, 3, 1, 2), "/layers/dense/vars/0": f4(2, 2)}))
 put("import/head.safetensors", safetensors({"weight": f4(2, 3), "bias": f4(2), "optimizer_weights/x": f4(1)}))
 
 n = 4
@@ -177,6 +205,18 @@ evaluation = {
 put("json/all.json", json.dumps([None, True, False, 0, -1.5e-3, 2**70, "\u00e4\u202e\\\"\n\U0001f600", {"a": [], "b": {}}]).encode())
 put("json/utf8.json", '{"\u00e4\U0001f600" : [ "\u20ac" ]}\n'.encode())
 put("evaluation/full.json", json.dumps(evaluation).encode())
+certified = {
+    "certified": True, "statement": "with probability at least 0.9 a promise", "conditions": "same source", "by": "sr", "cut": 0.75, "cut_hex": "0x1.8p-1",
+    "risk": 0.2, "coverage": None, "out_rate": None, "confidence": 0.9, "n": 40, "n_proposing": 20, "n_out": 0, "accepted": 20, "errors": 0,
+    "accepted_out": 0, "costs": None, "mean_cost": None, "per_class": None, "p_value": 0.01, "bound": 0.1, "needed": 11, "rule": "sequence", "rule_version": 1,
+    "seed": 0, "tests": [{"cut": 0.75, "accepted": 20, "errors": 0, "p_value": 0.01}], "sgr": None, "rows_sha256": "00", "labels_sha256": "00",
+    "features_sha256": None, "ensemble_sha256": None, "label_rule": None, "uses_of_these_rows": None}
+of_class = {key: certified[key] for key in ("certified", "cut", "cut_hex", "n", "n_proposing", "accepted", "errors", "p_value", "bound", "tests")}
+put("certificate/risk.json", json.dumps(certified).encode())
+put("certificate/none.json", json.dumps({**certified, "certified": False, "cut": None, "cut_hex": None, "accepted": 0}).encode())
+put("certificate/classes.json", json.dumps({**certified, "cut": None, "cut_hex": None, "per_class": [{"class": k, **of_class} for k in range(3)]}).encode())
+put("certificate/costs.json", json.dumps({**certified, "risk": 1.5, "costs": [[0, 1, 2], [1, 0, 2], [5, 5, 0]], "mean_cost": 0.5}).encode())
+put("certificate/out.json", json.dumps({**certified, "risk": None, "coverage": 0.4, "out_rate": 0.1, "n_out": 5}).encode())
 score = {"n": 5, "errors": 2, "accuracy": 0.6, "nll": 0.7, "brier": 0.5, "ece": 0.14, "mce": 0.15,
          **{kind: by_confidence for kind in ("aurc", "auroc", "aupr_in", "aupr_out", "fpr95")}}
 trial = {"trial": "sgd-lr0.1-B128-S2", "run": "sgd-lr0.1-B128", "method": "sgd", "samples": 2, "batch_size": 128, "epochs": None, "lr": 0.1,
@@ -215,6 +255,7 @@ put("lists/classes.txt", b"random:4\n0,3,4")
 put("lists/shuffle.txt", b"block:16384\nfirst:2")
 put("net/mlp.txt", b"mlp:512,20")
 put("net/vgg.txt", b"vgg16:width=0.25")
+put("net/vgg-dropout.txt", b"vgg16:width=0.5,dropout=0.3")
 put("net/head.txt", b"head:3")
 put("number/real.txt", b"-12.5e-3")
 put("number/whole.txt", b"9223372036854775807")

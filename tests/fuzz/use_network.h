@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "fuzz.h"
-#include "pipeline/network.h"
+#include "interop/trained.h"
 
 /* One row through its representation; then it is written, and what was written must be read again. */
 static inline void fuzz_use_network(const ll_network *n) {
@@ -25,7 +25,7 @@ static inline void fuzz_use_network(const ll_network *n) {
     for (int64_t d = 0; d < m->D; d++)
         x[d] = (float)(d % 2);
     lli_rows rows = {.features = x, .N = 1, .D = m->D};
-    rows = lli_network_rows(n, &rows);
+    rows = lli_trained_rows(n, &rows);
     fuzz_ok(m->ops->represent(ctx, m, z, n->theta, work, &rows, 0, 1, NULL));
     if (!fuzz_ok(ll_network_write(ctx, "again", n)))
         goto done;

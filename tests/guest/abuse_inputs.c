@@ -28,6 +28,7 @@ static void contexts(void) {
 static void frees(void) {
     ll_context_free(NULL);
     ll_bundle_free(NULL);
+    ll_encoded_free(NULL);
     ll_dataset_free(NULL);
     ll_images_free(NULL);
     ll_network_free(NULL);
@@ -46,7 +47,7 @@ static void tables(void) {
     SAME(ll_convert_options_table(NULL) && ll_images_options_table(NULL) && ll_import_options_table(NULL));
     SAME(ll_train_options_table(NULL) && ll_encode_options_table(NULL) && ll_fit_options_table(NULL));
     SAME(ll_predict_options_table(NULL) && ll_evaluate_options_table(NULL) && ll_report_options_table(NULL));
-    SAME(ll_search_options_table(NULL) && ll_reproduce_options_table(NULL));
+    SAME(ll_search_options_table(NULL));
 }
 
 static void arrays(void) {
@@ -62,7 +63,40 @@ static void arrays(void) {
     USAGE(ll_array_read(&bundle, &array, ctx, NULL, NULL));
     SAME(ll_bundle_count(NULL) == 0 && ll_bundle_meta_count(NULL) == 0 && ll_bundle_find(NULL, "x") == -1);
     SAME(!*ll_bundle_format(NULL) && !ll_bundle_name(NULL, 0) && !ll_bundle_meta_key(NULL, 0) && !ll_bundle_meta_value(NULL, -1));
-    SAME(ll_bundle_array(NULL, 0).rank == -1);
+    SAME(ll_bundle_array(NULL, 0).rank == -1 && !*ll_bundle_path(NULL));
+    USAGE(ll_bundle_read_bytes(NULL, ctx, z, sizeof z, "z"));
+    USAGE(ll_bundle_read_bytes(&bundle, ctx, NULL, 3, "z"));
+    USAGE(ll_bundle_read_bytes(&bundle, ctx, z, SIZE_MAX, "z"));
+    AS(LL_ERR_FORMAT, ll_bundle_read_bytes(&bundle, ctx, z, 0, "z"));
+    AS(LL_ERR_FORMAT, ll_bundle_read_bytes(&bundle, ctx, z, sizeof z, NULL));
+    ll_dataset *made;
+    const int64_t wild[] = {INT64_MIN, INT64_MAX}, far[] = {INT64_MAX / 4, 4};
+    USAGE(ll_dataset_new(&made, ctx, ll_array_strided(z, LL_DTYPE_F32, 2, good.shape, wild), NULL, 0));
+    USAGE(ll_dataset_new(&made, ctx, ll_array_strided(z, LL_DTYPE_F32, 2, good.shape, far), NULL, 0));
+}
+
+static void encoded_files(void) {
+    ll_encoded *encoded;
+    ll_dataset *made;
+    ll_bundle *bundle;
+    ll_named_array one = {"x", good};
+    USAGE(ll_encoded_read(NULL, ctx, "a.npz"));
+    USAGE(ll_encoded_read(&encoded, ctx, NULL));
+    MUTE(ll_encoded_read(&encoded, NULL, "a.npz"));
+    AS(LL_ERR_READ, ll_encoded_read(&encoded, ctx, "a.npz"));
+    SAME(!ll_encoded_train(NULL) && !ll_encoded_val(NULL) && !ll_encoded_test(NULL) && !ll_encoded_out(NULL) && !ll_encoded_head(NULL));
+    SAME(ll_encoded_classes(NULL).rank == -1);
+    must(ll_bundle_write(ctx, "one.npz", &one, 1, NULL, 0), ctx);
+    must(ll_bundle_read(&bundle, ctx, "one.npz"), ctx);
+    AS(LL_ERR_DATA, ll_encoded_read(&encoded, ctx, "one.npz"));
+    USAGE(ll_dataset_from_bundle(NULL, ctx, bundle, "x", NULL, NULL, 0));
+    USAGE(ll_dataset_from_bundle(&made, ctx, NULL, "x", NULL, NULL, 0));
+    USAGE(ll_dataset_from_bundle(&made, ctx, bundle, "y", NULL, NULL, 0));
+    USAGE(ll_dataset_from_bundle(&made, ctx, bundle, "x", bundle, "y", 0));
+    USAGE(ll_dataset_from_bundle(&made, ctx, bundle, "x", NULL, NULL, -1));
+    AS(LL_ERR_READ, ll_dataset_from_bundle(&made, ctx, bundle, "x", NULL, "none.npy", 0));
+    ll_bundle_free(bundle);
+    remove("one.npz");
 }
 
 static void written_arrays(void) {
@@ -162,8 +196,15 @@ static void networks(void) {
     USAGE(ll_encode_write(ctx, NULL, network, &parts, NULL));
     USAGE(ll_encode_write(ctx, "e.npz", NULL, &parts, NULL));
     USAGE(ll_encode_write(ctx, "e.npz", network, NULL, NULL));
+    ll_encoded *encoded;
+    USAGE(ll_encode(NULL, ctx, network, &parts, NULL));
+    USAGE(ll_encode(&encoded, ctx, NULL, &parts, NULL));
+    USAGE(ll_encode(&encoded, ctx, network, NULL, NULL));
+    USAGE(ll_encode(&encoded, ctx, network, &(ll_encode_data){0}, NULL));
+    MUTE(ll_encode(&encoded, NULL, network, &parts, NULL));
     parts.struct_size = 7;
     USAGE(ll_encode_write(ctx, "e.npz", network, &parts, NULL));
+    USAGE(ll_encode(&encoded, ctx, network, &parts, NULL));
 }
 
 static void heads(void) {
@@ -207,12 +248,12 @@ static void fits(void) {
     USAGE(ll_fit(&made, ctx, data, NULL, &o));
     o.struct_size = sizeof o - 1;
     USAGE(ll_fit(&made, ctx, data, NULL, &o));
-    USAGE(ll_fit_write(ctx, NULL, data, NULL, NULL, false));
-    USAGE(ll_fit_write(ctx, "e.safetensors", NULL, NULL, NULL, false));
+    USAGE(ll_fit_write(NULL, ctx, NULL, data, NULL, NULL, false));
+    USAGE(ll_fit_write(NULL, ctx, "e.safetensors", NULL, NULL, NULL, false));
     USAGE(ll_fit_network(NULL, ctx, data, network, NULL));
     USAGE(ll_fit_network(&made, ctx, NULL, network, NULL));
     USAGE(ll_fit_network(&made, ctx, data, NULL, NULL));
-    USAGE(ll_fit_network_write(ctx, "e.safetensors", data, NULL, NULL, false));
+    USAGE(ll_fit_network_write(NULL, ctx, "e.safetensors", data, NULL, NULL, false));
     USAGE(ll_ensemble_read(NULL, ctx, "e.safetensors"));
     USAGE(ll_ensemble_read(&made, ctx, NULL));
     USAGE(ll_ensemble_write(ctx, NULL, ensemble));
@@ -223,13 +264,13 @@ static void fits(void) {
 }
 
 /* A predictor has a sentence of its own. */
-#define RUN(call)                                                                                          \
-    do {                                                                                                   \
-        ll_predictor *predictor;                                                                           \
-        must(ll_predictor_new(&predictor, ctx, ensemble), ctx);                                            \
-        ll_status status_ = (call);                                                                        \
+#define RUN(call)                                                                                                                 \
+    do {                                                                                                                          \
+        ll_predictor *predictor;                                                                                                  \
+        must(ll_predictor_new(&predictor, ctx, ensemble), ctx);                                                                   \
+        ll_status status_ = (call);                                                                                               \
         tap(status_ == LL_ERR_USAGE && strlen(ll_predictor_message(predictor)) > 10, #call, "it is not refused with a sentence"); \
-        ll_predictor_free(predictor);                                                                      \
+        ll_predictor_free(predictor);                                                                                             \
     } while (0)
 
 static void predictors(void) {
@@ -262,11 +303,48 @@ static void predictors(void) {
     RUN(ll_predictor_run(&out, predictor, z, 1, 0));
     MUTE(ll_predictor_run(&out, NULL, z, 1, 0));
     SAME(strlen(ll_predictor_message(NULL)) > 10);
+    ll_ensemble *from;
+    ll_array W = ll_ensemble_weight_view(ensemble), b = ll_ensemble_bias_view(ensemble), turned = W;
+    const ll_meta no_key = {NULL, "x"}, twice[] = {{"a", "1"}, {"a", "2"}}, loud = {"method", "LOUD"};
+    USAGE(ll_ensemble_new(NULL, ctx, W, &b, NULL, NULL, 0));
+    USAGE(ll_ensemble_new(&from, ctx, (ll_array){.dtype = LL_DTYPE_F32, .rank = 3, .shape = {1, 2, 2}}, &b, NULL, NULL, 0));
+    USAGE(ll_ensemble_new(&from, ctx, view(LL_DTYPE_F32, 99, 2, 2), &b, NULL, NULL, 0));
+    USAGE(ll_ensemble_new(&from, ctx, W, &b, NULL, NULL, -1));
+    USAGE(ll_ensemble_new(&from, ctx, W, &b, NULL, NULL, 1));
+    USAGE(ll_ensemble_new(&from, ctx, W, &b, NULL, &no_key, 1));
+    USAGE(ll_ensemble_new(&from, ctx, W, &b, NULL, twice, 2));
+    AS(LL_ERR_FORMAT, ll_ensemble_new(&from, ctx, W, &b, NULL, &loud, 1));
+    AS(LL_ERR_DATA, ll_ensemble_new(&from, ctx, b, &b, NULL, NULL, 0));
+    AS(LL_ERR_DATA, ll_ensemble_new(&from, ctx, W, &W, NULL, NULL, 0));
+    AS(LL_ERR_DATA, ll_ensemble_new(&from, ctx, W, &b, &b, NULL, 0));
+    turned.shape[1] = 1;
+    AS(LL_ERR_DATA, ll_ensemble_new(&from, ctx, turned, NULL, NULL, NULL, 0));
+    SAME(!from && ll_ensemble_meta_count(NULL) == 0 && !ll_ensemble_meta_key(ensemble, -1) && !ll_ensemble_meta_value(ensemble, 999));
+    SAME(ll_ensemble_member_weight_view(NULL).rank == -1);
+    void *bytes;
+    size_t size;
+    USAGE(ll_ensemble_write_bytes(NULL, &size, ctx, ensemble));
+    USAGE(ll_ensemble_write_bytes(&bytes, NULL, ctx, ensemble));
+    USAGE(ll_ensemble_write_bytes(&bytes, &size, ctx, NULL));
+    USAGE(ll_ensemble_read_bytes(&from, ctx, NULL, 5));
+    AS(LL_ERR_FORMAT, ll_ensemble_read_bytes(&from, ctx, z, sizeof z));
     USAGE(ll_predictor_new(NULL, ctx, ensemble));
     USAGE(ll_predictor_new(&made, ctx, NULL));
     USAGE(ll_predict_write(ctx, NULL, ensemble, data, NULL));
     USAGE(ll_predict_write(ctx, "p.npz", NULL, data, NULL));
     USAGE(ll_predict_write(ctx, "p.npz", ensemble, NULL, NULL));
+    USAGE(ll_predict_part_write(ctx, "p.npz", ensemble, data, NULL, 3, 2));
+    USAGE(ll_predict_part_write(ctx, NULL, ensemble, data, NULL, 1, 2));
+    USAGE(ll_fit_part_write(ctx, "e.safetensors", data, NULL, NULL, NULL, 0, 2, false));
+    USAGE(ll_fit_part_write(ctx, "e.safetensors", NULL, NULL, NULL, NULL, 1, 2, false));
+    USAGE(ll_merge(ctx, NULL));
+    USAGE(ll_search_part(ctx, NULL, &(ll_search_data){0}, NULL, 1, 2));
+    USAGE(ll_search_part(ctx, "s", NULL, NULL, 1, 2));
+    ll_predictions *points;
+    USAGE(ll_predict(NULL, ctx, ensemble, data, NULL));
+    USAGE(ll_predict(&points, ctx, NULL, data, NULL));
+    USAGE(ll_predict(&points, ctx, ensemble, NULL, NULL));
+    MUTE(ll_predict(&points, NULL, ensemble, data, NULL));
     ll_predict_options o = ll_predict_options_default();
     o.classifier = "dice";
     USAGE(ll_predict_write(ctx, "p.npz", ensemble, data, &o));
@@ -283,6 +361,7 @@ int main(void) {
     frees();
     tables();
     arrays();
+    encoded_files();
     written_arrays();
     datasets();
     networks();

@@ -57,7 +57,7 @@ static void newer_options(ll_context *ctx, const ll_dataset *data) {
     ll_ensemble_free(ensemble);
     later.temperature = 0.5;
     status = ll_fit(&ensemble, ctx, data, NULL, &later.known);
-    tap(status == LL_ERR_USAGE && strstr(ll_context_message(ctx), "header is newer"), "one that asks for something unknown is refused",
+    tap(status == LL_ERR_USAGE && strstr(ll_context_message(ctx), "newer header"), "one that asks for something unknown is refused",
         ll_context_message(ctx));
 }
 

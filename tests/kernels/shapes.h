@@ -14,7 +14,7 @@ static const int64_t odd_sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 1
     for (size_t level_ = (from); lli_kernels_at(level_); level_++) \
         for (const lli_kernels *kernels = lli_kernels_at(level_); kernels && lli_kernels_supported(kernels); kernels = NULL)
 
-#define FOR_SIZES(name) \
+#define FOR_SIZES(name)                                                                                                     \
     for (size_t name##_ = 0, name##_step_ = (size_t)check_step(4); name##_ < LLI_COUNT(odd_sizes); name##_ += name##_step_) \
         for (int64_t name = odd_sizes[name##_], name##_once_ = 1; name##_once_; name##_once_ = 0)
 
@@ -37,6 +37,12 @@ static inline void fill_integers(float *x, int64_t count, int limit, int64_t str
 static inline void fill_reals(float *x, int64_t count, double scale, int64_t stream) {
     for (int64_t i = 0; i < count; i++)
         x[i] = (float)(scale * (2 * check_uniform(stream, i) - 1));
+}
+
+/* Weights of rows: 0.1 to 2.1. */
+static inline void fill_weights(float *w, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        w[i] = (float)(0.1 + 2 * check_uniform(12, i));
 }
 
 /* A matrix [rows,ld] whose columns from `used` on are zero. */

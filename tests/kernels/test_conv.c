@@ -51,8 +51,7 @@ static void run(problem *p, const lli_conv_kernels *k, int64_t images, int64_t p
     for (int64_t i = 0; i < p->n; i += images)
         for (int64_t q = 0; q < lli_conv_panels(s->out); q += panels)
             k->forward(p->y, p->x, p->w + q * LLI_CONV_TAPS * s->in * LLI_CONV_PANEL, p->b, relu, p->zeros, s,
-                       (lli_range){i, LLI_MIN(i + images, p->n)},
-                       (lli_range){q, LLI_MIN(q + panels, lli_conv_panels(s->out))});
+                       (lli_range){i, LLI_MIN(i + images, p->n)}, (lli_range){q, LLI_MIN(q + panels, lli_conv_panels(s->out))});
     for (int64_t q = 0; q < lli_conv_panels(s->in); q += panels) {
         lli_range part = {q, LLI_MIN(q + panels, lli_conv_panels(s->in))};
         float *flipped = p->flipped + q * LLI_CONV_TAPS * s->out * LLI_CONV_PANEL;
@@ -85,23 +84,23 @@ static void assert_same(const problem *a, const problem *b) {
                 assert_true(a->dw[lli_conv_place(&a->s, o, i, t)] == b->dw[lli_conv_place(&a->s, o, i, t)]);
 }
 
-static const lli_conv_shape shapes[] = {{1, 1, 1, 1},   {1, 5, 3, 8},    {3, 2, 8, 16},  {2, 2, 16, 24}, {4, 4, 24, 8},   {8, 8, 16, 40},
-                                        {9, 7, 5, 17},  {7, 13, 20, 33}, {16, 16, 3, 8}, {5, 32, 8, 16}, {11, 11, 16, 16}};
+static const lli_conv_shape shapes[] = {{1, 1, 1, 1},  {1, 5, 3, 8},    {3, 2, 8, 16},  {2, 2, 16, 24}, {4, 4, 24, 8},   {8, 8, 16, 40},
+                                        {9, 7, 5, 17}, {7, 13, 20, 33}, {16, 16, 3, 8}, {5, 32, 8, 16}, {11, 11, 16, 16}};
 
 static void test_integers(void **state) {
     (void)state;
     FOR_LEVELS(kernels, 1)
-        for (size_t i = 0; i < LLI_COUNT(shapes); i++)
-            for (int64_t n = 1; n <= 13; n += 4 * check_step(3)) {
-                problem plain = problem_new(shapes[i], n), p = problem_new(shapes[i], n);
-                problem_fill(&plain, true);
-                problem_fill(&p, true);
-                run(&plain, lli_kernels_ref.conv, n, 100, 1000, i % 2);
-                run(&p, kernels->conv, n, 100, 1000, i % 2);
-                assert_same(&plain, &p);
-                problem_free(&plain);
-                problem_free(&p);
-            }
+    for (size_t i = 0; i < LLI_COUNT(shapes); i++)
+        for (int64_t n = 1; n <= 13; n += 4 * check_step(3)) {
+            problem plain = problem_new(shapes[i], n), p = problem_new(shapes[i], n);
+            problem_fill(&plain, true);
+            problem_fill(&p, true);
+            run(&plain, lli_kernels_ref.conv, n, 100, 1000, i % 2);
+            run(&p, kernels->conv, n, 100, 1000, i % 2);
+            assert_same(&plain, &p);
+            problem_free(&plain);
+            problem_free(&p);
+        }
 }
 
 /* Pieces of any size give the same bits: what is said about threads rests on this. */

@@ -182,7 +182,7 @@ static void gradient_is_that_of_the_loss(void **state) {
         for (int64_t i = 0; i < h.K * h.ld; i++)
             theta[i] = (double)h.theta[i];
         kernels->logits(g, h.theta, h.z, h.n, h.K, h.ld, h.ldk);
-        double nll = kernels->residual(g, labels, h.n, h.K, h.ldk);
+        double nll = kernels->residual(g, labels, NULL, h.n, h.K, h.ldk);
         kernels->gradient(gradient, g, h.z, h.n, h.K, h.ld, h.ldk);
         CHECK_NEAR(nll / (double)h.n, mean_loss(&h, theta, labels), 1e-6);
         for (int64_t i = 0; i < h.K * h.ld; i++) {

@@ -41,7 +41,9 @@ static product product_new(const lli_kernels *kernels, int64_t m, int64_t n, int
         .end = lli_gemm_tiles(m),
         .b = p.b,
         .row = n,
-        .panels = b == PANELS_COLUMNS ? LLI_PANELS_COLUMNS : b == PANELS_ROWS ? LLI_PANELS_ROWS : LLI_PANELS_NONE,
+        .panels = b == PANELS_COLUMNS ? LLI_PANELS_COLUMNS
+                  : b == PANELS_ROWS  ? LLI_PANELS_ROWS
+                                      : LLI_PANELS_NONE,
         .panel = along * LLI_GEMM_PANEL,
         .c = p.c,
         .ldc = ldc,
@@ -58,22 +60,24 @@ static void product_free(product *p) {
 
 static void compare(int64_t m, int64_t n, int64_t k) {
     FOR_LEVELS(kernels, 1)
-    for (int columns = 0; columns < 2; columns++) for (order b = ROWS; b < ORDERS; b++) for (int kind = 0; kind < 2; kind++) {
-        product found = product_new(kernels, m, n, k, columns, b, true),
-                expected = product_new(&lli_kernels_ref, m, n, k, columns, b, true);
-        found.g.relu = expected.g.relu = kind;
-        found.g.bias = kind ? found.bias : NULL;
-        expected.g.bias = kind ? expected.bias : NULL;
-        kernels->gemm(&found.g, found.work);
-        lli_kernels_ref.gemm(&expected.g, expected.work);
-        for (int64_t i = 0; i < found.count; i++)
-            if (found.c[i] != expected.c[i])
-                fail_msg("%s, m %d, n %d, k %d, columns %d, order %d, kind %d: c[%d,%d] = %.9g, expected %.9g", kernels->name, (int)m,
-                         (int)n, (int)k, columns, b, kind, (int)(i / found.g.ldc), (int)(i % found.g.ldc), (double)found.c[i],
-                         (double)expected.c[i]);
-        product_free(&found);
-        product_free(&expected);
-    }
+    for (int columns = 0; columns < 2; columns++)
+        for (order b = ROWS; b < ORDERS; b++)
+            for (int kind = 0; kind < 2; kind++) {
+                product found = product_new(kernels, m, n, k, columns, b, true),
+                        expected = product_new(&lli_kernels_ref, m, n, k, columns, b, true);
+                found.g.relu = expected.g.relu = kind;
+                found.g.bias = kind ? found.bias : NULL;
+                expected.g.bias = kind ? expected.bias : NULL;
+                kernels->gemm(&found.g, found.work);
+                lli_kernels_ref.gemm(&expected.g, expected.work);
+                for (int64_t i = 0; i < found.count; i++)
+                    if (found.c[i] != expected.c[i])
+                        fail_msg("%s, m %d, n %d, k %d, columns %d, order %d, kind %d: c[%d,%d] = %.9g, expected %.9g", kernels->name,
+                                 (int)m, (int)n, (int)k, columns, b, kind, (int)(i / found.g.ldc), (int)(i % found.g.ldc),
+                                 (double)found.c[i], (double)expected.c[i]);
+                product_free(&found);
+                product_free(&expected);
+            }
 }
 
 static void equals_ref_on_odd_shapes(void **state) {
@@ -181,8 +185,9 @@ static void shapes_cut_whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_ref_on_odd_shapes),      cmocka_unit_test(equals_ref_on_large_shapes), cmocka_unit_test(zeros_are_left_out),
-        cmocka_unit_test(bits_do_not_depend_on_the_cut), cmocka_unit_test(relu_keeps_nan),             cmocka_unit_test(shapes_cut_whole),
+        cmocka_unit_test(equals_ref_on_odd_shapes), cmocka_unit_test(equals_ref_on_large_shapes),
+        cmocka_unit_test(zeros_are_left_out),       cmocka_unit_test(bits_do_not_depend_on_the_cut),
+        cmocka_unit_test(relu_keeps_nan),           cmocka_unit_test(shapes_cut_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

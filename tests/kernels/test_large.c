@@ -16,6 +16,7 @@ typedef struct head {
     float *rows, *z, *g; /* theta [K,ld], z [n,ld], g [n,ldk]: what the kernels of rows have */
     int64_t *list;
     int32_t *labels;
+    float *weights; /* NULL: none */
     lli_update update;
     lli_mask mask;
 } head;
@@ -57,7 +58,7 @@ static head head_new(int64_t n, int64_t K, int64_t D, bool integers) {
 }
 
 static void head_free(head *h) {
-    void *all[] = {h->W, h->b, h->features, h->halves, h->theta, h->work, h->rows, h->z, h->g, h->list, h->labels};
+    void *all[] = {h->W, h->b, h->features, h->halves, h->theta, h->work, h->rows, h->z, h->g, h->list, h->labels, h->weights};
     for (size_t a = 0; a < LLI_COUNT(all); a++)
         free(all[a]);
 }
@@ -65,7 +66,7 @@ static void head_free(head *h) {
 /* Blocks and parts in an order nobody promised, with anything in the scratch. Returns the loss. */
 static double run_large(const lli_kernels *kernels, head *h, bool half, bool dropout, bool backwards) {
     const lli_rows rows = {.features = half ? (const void *)h->halves : h->features, .half = half, .N = h->N, .D = h->s.D};
-    const lli_batch batch = {.rows = h->list, .labels = h->labels, .n = h->s.n};
+    const lli_batch batch = {.rows = h->list, .labels = h->labels, .weights = h->weights, .n = h->s.n};
     lli_large_work w = lli_large_work_of(h->work, &h->s);
     for (int64_t i = 0; i < WORKERS * h->s.scratch; i++)
         w.scratch[i] = NAN;
@@ -87,7 +88,7 @@ static double run_rows(const lli_kernels *kernels, head *h, bool half, bool drop
     if (dropout)
         kernels->mask(h->z, h->z, &h->mask, 0, s->n, s->D, s->ld);
     kernels->logits(h->g, h->rows, h->z, s->n, s->K, s->ld, h->ldk);
-    double nll = kernels->residual(h->g, h->labels, s->n, s->K, h->ldk);
+    double nll = kernels->residual(h->g, h->labels, h->weights, s->n, s->K, h->ldk);
     kernels->update(h->rows, h->g, h->z, &h->update, s->n, s->K, s->D, s->ld, h->ldk);
     return nll;
 }
@@ -112,6 +113,8 @@ static void compare(int64_t n, int64_t K, int64_t D) {
     FOR_LEVELS(kernels, 1) for (int kind = 0; kind < 2; kind++) {
         head h = head_new(n, K, D, true);
         h.update.noise = kind ? 0.25f : 0;
+        if (kind)
+            fill_weights(h.weights = floats(n), n);
         double found = run_large(kernels, &h, kind, kind, kind), expected = run_rows(kernels, &h, kind, kind);
         CHECK_NEAR(found, expected, 1e-12 * (1 + expected));
         check_equal(kernels->name, &h);
@@ -127,13 +130,8 @@ static void equals_rows_on_odd_shapes(void **state) {
 static void equals_rows_on_large_shapes(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {
-        {1000, 33, 100},
-        {33, 1000, 1000},
-        {257, 64, 290},
-        {515, 70, 31},
-        {96, 1100, 33}, /* two groups of panels */
-        {3, 2100, 577},
-        {6000, 3, 17}, /* the narrowest parts */
+        {1000, 33, 100}, {33, 1000, 1000}, {257, 64, 290}, {515, 70, 31}, {96, 1100, 33}, /* two groups of panels */
+        {3, 2100, 577},  {6000, 3, 17},                                                   /* the narrowest parts */
         {100, 17, 4032},
     };
     for (size_t t = 0; t < LLI_COUNT(shapes); t += (size_t)check_step(2))
@@ -213,8 +211,9 @@ static void shows_divergence(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_rows_on_odd_shapes), cmocka_unit_test(equals_rows_on_large_shapes), cmocka_unit_test(sums_go_in_row_order),
-        cmocka_unit_test(pack_and_back),             cmocka_unit_test(shapes_cut_whole),            cmocka_unit_test(shows_divergence),
+        cmocka_unit_test(equals_rows_on_odd_shapes), cmocka_unit_test(equals_rows_on_large_shapes),
+        cmocka_unit_test(sums_go_in_row_order),      cmocka_unit_test(pack_and_back),
+        cmocka_unit_test(shapes_cut_whole),          cmocka_unit_test(shows_divergence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

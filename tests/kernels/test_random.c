@@ -179,9 +179,12 @@ static void draws_are_those_of_the_stream(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_are_those_of_the_stream),
-        cmocka_unit_test(normals_match_ref),  cmocka_unit_test(normals_do_not_depend_on_the_cut),
-        cmocka_unit_test(normals_are_normal), cmocka_unit_test(update_adds_the_normals_of_the_stream),
-        cmocka_unit_test(masks_equal_ref),    cmocka_unit_test(masks_keep_at_the_rate),
+        cmocka_unit_test(normals_match_ref),
+        cmocka_unit_test(normals_do_not_depend_on_the_cut),
+        cmocka_unit_test(normals_are_normal),
+        cmocka_unit_test(update_adds_the_normals_of_the_stream),
+        cmocka_unit_test(masks_equal_ref),
+        cmocka_unit_test(masks_keep_at_the_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,29 +7,33 @@
 static void residual_matches_f64(void **state) {
     (void)state;
     static const double scales[] = {0.1, 5, 60, 1000};
-    FOR_LEVELS(kernels, 0) FOR_SIZES(n) FOR_SIZES(K) for (size_t s = 0; s < LLI_COUNT(scales); s++) {
+    FOR_LEVELS(kernels, 0) FOR_SIZES(n) FOR_SIZES(K) for (size_t s = 0; s < 2 * LLI_COUNT(scales); s++) {
+        const double scale = scales[s / 2];
+        const bool weighted = s % 2;
         int64_t ldk = lli_kernels_stride_classes(K);
-        float *logits = floats(n * ldk), *found = floats(n * ldk);
+        float *logits = floats(n * ldk), *found = floats(n * ldk), *weights = floats(n);
         int32_t *labels = array_new(n, sizeof *labels);
-        fill_reals(logits, n * ldk, scales[s], 3); /* the padding holds anything */
+        fill_weights(weights, n);
+        fill_reals(logits, n * ldk, scale, 3); /* the padding holds anything */
         memcpy(found, logits, (size_t)(n * ldk) * sizeof *found);
         for (int64_t i = 0; i < n; i++)
             labels[i] = (int32_t)(check_uniform(4, i) * (double)K);
-        double nll = kernels->residual(found, labels, n, K, ldk), expected = 0;
+        double nll = kernels->residual(found, labels, weighted ? weights : NULL, n, K, ldk), expected = 0;
         for (int64_t i = 0; i < n; i++) {
-            double total = 0, top = -INFINITY;
+            double total = 0, top = -INFINITY, w = weighted ? (double)weights[i] : 1;
             for (int64_t k = 0; k < K; k++)
                 top = fmax(top, (double)logits[i * ldk + k]);
             for (int64_t k = 0; k < K; k++)
                 total += exp((double)logits[i * ldk + k] - top);
-            expected += log(total) + top - (double)logits[i * ldk + labels[i]];
+            expected += w * (log(total) + top - (double)logits[i * ldk + labels[i]]);
             for (int64_t k = 0; k < ldk; k++) {
                 double p = exp((double)logits[i * ldk + k] - top) / total;
-                CHECK_NEAR((double)found[i * ldk + k], k < K ? (k == labels[i] ? p - 1 : p) : 0, 5e-7 + 2e-6 * scales[s] / 60);
+                CHECK_NEAR((double)found[i * ldk + k], k < K ? w * (k == labels[i] ? p - 1 : p) : 0, (1 + w) * (5e-7 + 2e-6 * scale / 60));
             }
         }
-        CHECK_NEAR(nll, expected, 2e-6 * (double)n * (1 + scales[s] / 20));
+        CHECK_NEAR(nll, expected, 4e-6 * (double)n * (1 + scale / 20));
         free(logits);
+        free(weights);
         free(found);
         free(labels);
     }
@@ -45,12 +49,33 @@ static void residual_of_a_row_alone(void **state) {
         int32_t labels[N] = {0};
         fill_reals(whole, N * ldk, 8, 5);
         memcpy(alone, whole, (size_t)(N * ldk) * sizeof *alone);
-        kernels->residual(whole, labels, N, K, ldk);
+        kernels->residual(whole, labels, NULL, N, K, ldk);
         for (int64_t i = 0; i < N; i++)
-            kernels->residual(alone + i * ldk, labels, 1, K, ldk);
+            kernels->residual(alone + i * ldk, labels, NULL, 1, K, ldk);
         assert_memory_equal(alone, whole, (size_t)(N * ldk) * sizeof *alone);
         free(whole);
         free(alone);
+    }
+}
+
+/* Weights of 1 change no bit of the residuals. */
+static void residual_of_weights_of_one(void **state) {
+    (void)state;
+    FOR_LEVELS(kernels, 0) FOR_SIZES(n) FOR_SIZES(K) {
+        int64_t ldk = lli_kernels_stride_classes(K);
+        float *plain = floats(n * ldk), *weighed = floats(n * ldk), *ones = floats(n);
+        int32_t *labels = array_new(n, sizeof *labels);
+        fill_reals(plain, n * ldk, 8, 7);
+        memcpy(weighed, plain, (size_t)(n * ldk) * sizeof *plain);
+        for (int64_t i = 0; i < n; i++)
+            ones[i] = 1;
+        double expected = kernels->residual(plain, labels, NULL, n, K, ldk), found = kernels->residual(weighed, labels, ones, n, K, ldk);
+        CHECK_NEAR(found, expected, 1e-12 * (1 + fabs(expected)));
+        assert_memory_equal(weighed, plain, (size_t)(n * ldk) * sizeof *plain);
+        free(plain);
+        free(weighed);
+        free(ones);
+        free(labels);
     }
 }
 
@@ -65,7 +90,8 @@ static void residual_shows_divergence(void **state) {
         logits[9 * ldk + k] = bad[b];
         for (int64_t i = 0; i < n; i++)
             labels[i] = (int32_t)((k + i) % K);
-        if (isfinite(kernels->residual(logits, labels, n, K, ldk)))
+        const float weights[11] = {1, 2, 3, 1, 2, 3, 1, 2, 3, 0.5f, 2};
+        if (isfinite(kernels->residual(logits, labels, k % 2 ? weights : NULL, n, K, ldk)))
             fail_msg("%s: class %d of %d is %g, the loss is finite", kernels->name, (int)k, (int)K, (double)bad[b]);
         free(logits);
         free(labels);
@@ -74,7 +100,10 @@ static void residual_shows_divergence(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(residual_matches_f64), cmocka_unit_test(residual_of_a_row_alone), cmocka_unit_test(residual_shows_divergence),
+        cmocka_unit_test(residual_matches_f64),
+        cmocka_unit_test(residual_of_a_row_alone),
+        cmocka_unit_test(residual_of_weights_of_one),
+        cmocka_unit_test(residual_shows_divergence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole step of every level against the five plain kernels, over odd shapes, f32 and f16, masks and noise; and the same bits whether the
- * rows are padded or not, and whatever is said about the next batch. */
+/* A whole step of every level against the five plain kernels, over odd shapes, f32 and f16, masks, noise and weights; and the same bits
+ * whether the rows are padded or not, and whatever is said about the next batch. */
 #include "kernels/shapes.h"
 
 #include <math.h>
@@ -15,6 +15,7 @@ typedef struct trial {
     float *padded, *theta;
     int64_t *order; /* [2 n] */
     int32_t *labels;
+    float *weights; /* NULL: none */
     lli_update u;
     lli_mask mask;
 } trial;
@@ -54,6 +55,7 @@ static void trial_free(trial *t) {
     free(t->theta);
     free(t->order);
     free(t->labels);
+    free(t->weights);
 }
 
 /* theta after the five plain kernels, in turn. */
@@ -64,7 +66,7 @@ static double expected_step(float *theta, const trial *t) {
     if (t->mask.drop16)
         ref->mask(z, z, &t->mask, 0, t->n, t->D, t->ld);
     ref->logits(g, theta, z, t->n, t->K, t->ld, t->ldk);
-    double nll = ref->residual(g, t->labels, t->n, t->K, t->ldk);
+    double nll = ref->residual(g, t->labels, t->weights, t->n, t->K, t->ldk);
     ref->update(theta, g, z, &t->u, t->n, t->K, t->D, t->ld, t->ldk);
     free(z);
     free(g);
@@ -79,7 +81,7 @@ static double found_step(float *theta, const trial *t, const lli_kernels *kernel
     memset(work, 0xff, bytes); /* NaN: nothing may be taken from it */
     lli_rows rows = t->rows;
     rows.padded = padded ? t->padded : NULL;
-    const lli_batch batch = {t->order, t->labels, t->n, next_n ? t->order + t->n : NULL, next_n};
+    const lli_batch batch = {t->order, t->labels, t->weights, t->n, next_n ? t->order + t->n : NULL, next_n};
     double nll = kernels->step(theta, work, &rows, &batch, &t->u, t->mask.drop16 ? &t->mask : NULL, t->K);
     free(work);
     return nll;
@@ -115,11 +117,15 @@ static void every_way(int64_t n, int64_t K, int64_t D) {
         bool half;
         float noise;
         uint32_t drop16;
-    } ways[] = {{false, 0, 0}, {true, 0, 0}, {false, 0.3f, 0}, {false, 0, 32768}, {false, 0, 6554}, {true, 0.3f, 19661}};
+        bool weighted;
+    } ways[] = {{false, 0, 0, false},    {true, 0, 0, false},        {false, 0.3f, 0, false}, {false, 0, 32768, false},
+                {false, 0, 6554, false}, {true, 0.3f, 19661, false}, {false, 0, 0, true},     {true, 0.3f, 19661, true}};
     for (size_t w = 0; w < LLI_COUNT(ways); w++) {
         trial t = trial_new(n, K, D, ways[w].half);
         t.u.noise = ways[w].noise;
         t.mask.drop16 = ways[w].drop16;
+        if (ways[w].weighted)
+            fill_weights(t.weights = floats(n), n);
         FOR_LEVELS(kernels, 0) compare(&t, kernels);
         trial_free(&t);
     }
@@ -143,6 +149,28 @@ static void equals_them_on_real_shapes(void **state) {
         every_way(shapes[t][0], shapes[t][1], shapes[t][2]);
 }
 
+/* Weights of 1 give the bits of no weights. */
+static void weights_of_one_change_nothing(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{32, 10, 20}, {17, 16, 64}, {130, 10, 32}, {33, 10, 512}, {33, 100, 130}};
+    FOR_LEVELS(kernels, 0) for (size_t s = 0; s < LLI_COUNT(shapes); s++) {
+        trial t = trial_new(shapes[s][0], shapes[s][1], shapes[s][2], false);
+        const int64_t count = t.K * t.ld;
+        const size_t bytes = (size_t)count * sizeof(float);
+        float *plain = floats(count);
+        t.u.noise = 0.3f;
+        memcpy(plain, t.theta, bytes);
+        double expected = found_step(plain, &t, kernels, true, 0);
+        t.weights = floats(t.n);
+        for (int64_t i = 0; i < t.n; i++)
+            t.weights[i] = 1;
+        CHECK_NEAR(found_step(t.theta, &t, kernels, true, 0), expected, 2e-6 * (double)t.n);
+        assert_memory_equal(t.theta, plain, bytes);
+        free(plain);
+        trial_free(&t);
+    }
+}
+
 /* A logit that is not finite shows in the loss, whichever class it is of. */
 static void tells_of_infinities(void **state) {
     (void)state;
@@ -154,6 +182,8 @@ static void tells_of_infinities(void **state) {
             for (int64_t i = 0; i < t.n; i++)
                 t.labels[i] = 0;
             t.theta[3 * t.ld + t.D] = sign == 0 ? NAN : (float)sign * INFINITY; /* the bias of class 3 */
+            if (sign)
+                fill_weights(t.weights = floats(t.n), t.n);
             assert_false(isfinite(found_step(t.theta, &t, kernels, true, 0)));
             trial_free(&t);
         }
@@ -163,6 +193,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_plain_kernels),
         cmocka_unit_test(equals_them_on_real_shapes),
+        cmocka_unit_test(weights_of_one_change_nothing),
         cmocka_unit_test(tells_of_infinities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

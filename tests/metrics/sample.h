@@ -4,13 +4,14 @@
 #define TESTS_METRICS_SAMPLE_H
 
 #include "check.h"
+#include "metrics/evaluate.h"
 
 typedef struct sample {
     int64_t n, K;
-    int32_t *label, *vote, *truth;               /* [n] */
-    double *confidence[LL_CONFIDENCE_COUNT];     /* [n] or NULL */
-    double *sr_tail;                             /* [n] or NULL */
-    double *probs;                               /* [n,K] or NULL */
+    int32_t *label, *vote, *truth;           /* [n] */
+    double *confidence[LL_CONFIDENCE_COUNT]; /* [n] or NULL */
+    double *sr_tail;                         /* [n] or NULL */
+    double *probs;                           /* [n,K] or NULL */
 } sample;
 
 static inline void *sample_zeros(int64_t count, size_t size) {
@@ -56,6 +57,11 @@ static inline sample sample_random(int64_t stream, int64_t n, double risk, int64
 
 static inline ll_evaluation *sample_evaluation(void) {
     return sample_zeros(1, sizeof(ll_evaluation));
+}
+
+static inline void sample_evaluation_free(ll_evaluation *e) {
+    lli_evaluate_release(e);
+    free(e);
 }
 
 #endif

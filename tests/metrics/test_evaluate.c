@@ -47,7 +47,16 @@ static void check_vector(void **state) {
     CHECK_NEAR(e->mce, .28608, .5e-5);
     CHECK_NEAR(e->nll, .25706, .5e-5);
     CHECK_NEAR(e->brier, .10545, .5e-5);
-    free(e);
+    const ll_intervals *in = &e->intervals; /* at 95 %, standard errors 4.25e-4, 3.14e-4, 3.62e-4 */
+    CHECK_NEAR(log(in->aurc[0].hi / in->aurc[0].lo) * by_sr->aurc / (2 * 1.95996), 4.25e-4, .5e-6);
+    CHECK_NEAR((in->eaurc[0].hi - in->eaurc[0].lo) / (2 * 1.95996), 3.14e-4, .5e-6);
+    CHECK_NEAR(log(in->augrc[0].hi / in->augrc[0].lo) * by_sr->augrc / (2 * 1.95996), 3.62e-4, .5e-6);
+    CHECK_NEAR(in->accuracy.lo, .930930059861578, 1e-12); /* R's prop.test */
+    CHECK_NEAR(in->accuracy.hi, .940535170358866, 1e-12);
+    assert_true(in->nll.lo < e->nll && e->nll < in->nll.hi && in->ece.lo < e->ece && e->ece < in->ece.hi);
+    CHECK_NEAR(e->coverage_at_risk[LL_CONFIDENCE_SR], .82, .005);
+    assert_true(e->ece_p < 1e-3 && e->l2_debiased > 0 && isnan(in->aurc[LL_CONFIDENCE_STD].lo));
+    sample_evaluation_free(e);
     sample_free(&s);
     free(probs);
     free(labels);
@@ -78,7 +87,7 @@ static void a_zero_probability_makes_nll_infinite(void **state) {
     assert_true(isinf(e->nll) && e->nll > 0);
     CHECK_NEAR(e->brier, 1, 1e-15); /* two points right, two at distance (1,-1) */
     assert_non_null(strstr(warning, "2 of 4 points"));
-    free(e);
+    sample_evaluation_free(e);
     sample_free(&s);
     ll_context_free(ctx);
 }
@@ -117,7 +126,7 @@ static void the_tail_ranks_sr(void **state) {
     assert_true(t.cut == 1 && t.coverage == 1 && t.accepted_errors == 2);
     CHECK_OK(ctx, ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, 0.1));
     assert_false(t.found);
-    free(e);
+    sample_evaluation_free(e);
     sample_free(&s);
     ll_context_free(ctx);
 }
@@ -160,8 +169,73 @@ static void costs_decide(void **state) {
     }
     assert_int_equal(cost->errors, errors);
     CHECK_NEAR(cost->cost, sum / N, 1e-13);
-    free(plain);
-    free(cost);
+    sample_evaluation_free(plain);
+    sample_evaluation_free(cost);
+    sample_free(&s);
+    ll_context_free(ctx);
+}
+
+/* Four classes of six points each, counted by hand; class 3 is decided but never surely. */
+static void classes_are_counted(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    enum { N = 24 };
+    sample s = sample_new(N, 4);
+    double *sr = s.confidence[LL_CONFIDENCE_SR] = sample_zeros(N, 8);
+    for (int i = 0; i < N; i++) {
+        s.truth[i] = i / 6;
+        s.label[i] = i % 6 == 5 ? (i / 6 + 1) % 4 : i / 6; /* the last point of each class goes to the next */
+        sr[i] = s.label[i] == 3 ? 0.5 : i % 6 == 5 ? 0.4 : 0.9;
+    }
+    ll_outcome points = sample_view(&s);
+    ll_evaluate_options options = ll_evaluate_options_default();
+    options.risk = 0;
+    ll_evaluation *e = sample_evaluation();
+    CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, &options, NULL));
+    assert_true(e->class_cut == 0.9 && e->coverage_at_risk[LL_CONFIDENCE_SR] == 15.0 / 24);
+    assert_true(e->majority == 0 && e->majority_accuracy == 0.25);
+    for (int k = 0; k < 4; k++) {
+        const ll_class_score *c = &e->by_class[k];
+        assert_true(c->n == 6 && c->decided == 6 && c->right == 5 && c->precision == 5.0 / 6 && c->recall == 5.0 / 6);
+        assert_int_equal(c->answered, k < 3 ? 5 : 0);
+        assert_int_equal(c->answered_right, c->answered);
+        assert_int_equal(c->answers, c->answered);
+        assert_true(c->coverage == (k < 3 ? 5.0 / 6 : 0) && (k < 3 ? c->risk == 0 : isnan(c->risk)));
+    }
+    for (int i = 0; i < N; i++)
+        sr[i] = s.label[i] == s.truth[i] ? 0.1 : 0.9; /* the surest are the wrong ones: no cut keeps the risk */
+    CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, &options, NULL));
+    assert_true(isnan(e->class_cut) && e->by_class[0].answered == 0 && e->coverage_at_risk[LL_CONFIDENCE_SR] == 0);
+    sample_evaluation_free(e);
+    sample_free(&s);
+    ll_context_free(ctx);
+}
+
+/* No errors, errors only, one point, intervals that are not asked for. */
+static void undefined_intervals(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(2);
+    ll_evaluate_options none = ll_evaluate_options_default();
+    none.interval = 0;
+    ll_evaluation *e = sample_evaluation();
+    sample s = sample_random(9, 50, 0.5, 0);
+    ll_outcome points = sample_view(&s);
+    CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
+    assert_true(e->intervals.aurc[0].lo > 0 && e->intervals.coverage_at_risk[0].hi <= 1 && !isnan(e->ece_p));
+    CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, &none, NULL));
+    assert_true(isnan(e->intervals.accuracy.lo) && isnan(e->intervals.aurc[0].lo) && isnan(e->ece_p) && !isnan(e->l2_debiased));
+    for (int wrong = 0; wrong < 2; wrong++) {
+        for (int i = 0; i < 50; i++)
+            s.truth[i] = wrong;
+        CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
+        assert_true(isnan(e->intervals.aurc[0].lo) && isnan(e->intervals.eaurc[0].lo) && isnan(e->intervals.augrc[0].hi));
+        assert_true(isnan(e->intervals.failure_auroc[0].lo) && isnan(e->intervals.coverage_at_risk[0].lo));
+        assert_true(wrong ? e->intervals.accuracy.lo == 0 : e->intervals.accuracy.hi == 1);
+    }
+    points.n = 1;
+    CHECK_OK(ctx, lli_evaluate(e, ctx, &points, NULL, NULL, NULL));
+    assert_true(isnan(e->intervals.aurc[0].lo) && e->intervals.accuracy.hi < 1);
+    sample_evaluation_free(e);
     sample_free(&s);
     ll_context_free(ctx);
 }
@@ -196,8 +270,7 @@ static void bad_input_is_refused(void **state) {
     CHECK_FAILS(ctx, LL_ERR_USAGE, "coverage is nan", ll_threshold_at_coverage(&t, ctx, &points, LL_CONFIDENCE_SR, NAN));
 
     o.confidence[LL_CONFIDENCE_SR][9] = NAN;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "distribution points: confidence sr is NaN in row 9",
-                lli_evaluate(e, ctx, &points, &out, NULL, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "distribution points: confidence sr is NaN in row 9", lli_evaluate(e, ctx, &points, &out, NULL, NULL));
     out.n = 0;
     CHECK_FAILS(ctx, LL_ERR_DATA, "the out-of-distribution points: there is no point", lli_evaluate(e, ctx, &points, &out, NULL, NULL));
     bad.n = 0;
@@ -211,25 +284,25 @@ static void bad_input_is_refused(void **state) {
     bad = points;
     bad.vote = NULL;
     options.classifier = "votes";
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--classifier votes needs", lli_evaluate(e, ctx, &bad, NULL, &options, NULL));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "classifier=votes needs", lli_evaluate(e, ctx, &bad, NULL, &options, NULL));
 
     ll_array costs = ll_array_view((const double[]){0, 1, NAN, 0}, LL_DTYPE_F64, 2, (int64_t[]){2, 2});
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--classifier votes and --costs", lli_evaluate(e, ctx, &points, NULL, &options, &costs));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "classifier=votes and costs", lli_evaluate(e, ctx, &points, NULL, &options, &costs));
     CHECK_FAILS(ctx, LL_ERR_DATA, "row 1, column 0", lli_evaluate(e, ctx, &points, NULL, NULL, &costs));
     costs.rank = 1;
     CHECK_FAILS(ctx, LL_ERR_DATA, "expected [2,2]", lli_evaluate(e, ctx, &points, NULL, NULL, &costs));
     bad = points;
     bad.probs.data = NULL;
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--costs needs probabilities", lli_evaluate(e, ctx, &bad, NULL, NULL, &costs));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "costs needs probabilities", lli_evaluate(e, ctx, &bad, NULL, NULL, &costs));
     CHECK_OK(ctx, lli_evaluate(e, ctx, &bad, NULL, NULL, NULL));
     assert_true(isnan(e->nll) && isnan(e->brier) && !isnan(e->ece));
 
     options = ll_evaluate_options_default();
     options.bins = LL_BINS_MAX + 1;
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--bins is 1001", lli_evaluate(e, ctx, &points, NULL, &options, NULL));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "bins is 1001", lli_evaluate(e, ctx, &points, NULL, &options, NULL));
     options = ll_evaluate_options_default();
     options.edges = "wide";
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "--edges is wide", lli_evaluate(e, ctx, &points, NULL, &options, NULL));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "edges is wide", lli_evaluate(e, ctx, &points, NULL, &options, NULL));
     options.struct_size = 0;
     CHECK_FAILS(ctx, LL_ERR_USAGE, "struct_size", lli_evaluate(e, ctx, &points, NULL, &options, NULL));
 
@@ -272,7 +345,7 @@ static void bad_input_is_refused(void **state) {
     ll_context_free(stopped);
     s.probs[7] = 1.5;
     CHECK_FAILS(ctx, LL_ERR_DATA, "probs has 1.5 in row 3, class 1", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, 0.1));
-    free(e);
+    sample_evaluation_free(e);
     sample_free(&s);
     sample_free(&o);
     ll_context_free(ctx);
@@ -303,7 +376,7 @@ static void memory_may_run_out(void **state) {
         assert_int_equal(ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, 0.1), LL_ERR_MEMORY);
     }
     lli_memory_fail_at(ctx, 0);
-    free(e);
+    sample_evaluation_free(e);
     sample_free(&s);
     ll_context_free(ctx);
 }
@@ -320,12 +393,10 @@ static void confidences_have_names(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_vector),
-        cmocka_unit_test(a_zero_probability_makes_nll_infinite),
-        cmocka_unit_test(the_tail_ranks_sr),
-        cmocka_unit_test(costs_decide),
-        cmocka_unit_test(bad_input_is_refused),
-        cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(check_vector),           cmocka_unit_test(a_zero_probability_makes_nll_infinite),
+        cmocka_unit_test(the_tail_ranks_sr),      cmocka_unit_test(costs_decide),
+        cmocka_unit_test(classes_are_counted),    cmocka_unit_test(undefined_intervals),
+        cmocka_unit_test(bad_input_is_refused),   cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(confidences_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

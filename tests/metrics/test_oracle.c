@@ -219,7 +219,7 @@ static void for_each_case(void (*agree)(setting *)) {
         sample_free(&points);
         sample_free(&out);
     }
-    free(e);
+    sample_evaluation_free(e);
     json_decref(root);
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution, batch norm and max-pooling as layers: a narrow VGG-16 against PyTorch, gradients against differences, bits, memory. */
+#include <math.h>
+
 #include "kernels/kernels.h"
 #include "model/layer.h"
+#include "model/sequence.h"
 #include "summary.h"
 #include "trial.h"
 
@@ -126,8 +129,9 @@ static void alone_new(alone *a, const char *kind, lli_extent in, int64_t units, 
     struct {
         float **array;
         int64_t count;
-    } list[] = {{&a->theta, a->floats}, {&a->gradient, a->floats}, {&a->x, a->in},  {&a->dx, a->in},     {&a->y, a->out},
-                {&a->c, a->out},        {&a->dy, a->out},          {&a->keep, keep}, {&a->scratch, threads * scratch}};
+    } list[] = {{&a->theta, a->floats}, {&a->gradient, a->floats}, {&a->x, a->in},
+                {&a->dx, a->in},        {&a->y, a->out},           {&a->c, a->out},
+                {&a->dy, a->out},       {&a->keep, keep},          {&a->scratch, threads * scratch}};
     for (size_t i = 0; i < LLI_COUNT(list); i++) {
         *list[i].array = trial_array(&a->t, list[i].count, sizeof(float));
         for (int64_t k = 0; k < list[i].count; k++)
@@ -216,10 +220,8 @@ static void same_bits_on_any_number_of_threads(void **state) {
     float *expected = NULL;
     for (int threads = 1; threads <= 3; threads++) {
         trial t = trial_new(NARROW, 35, SIDE, 3, 10, 19, threads);
-        t.step.noise = 0.001;
-        double nll;
         for (int s = 0; s < 2; s++, t.step.step++)
-            CHECK_OK(t.ctx, t.model->ops->step(&nll, t.ctx, t.model, t.theta, t.work, &t.rows, &t.step));
+            trial_descend(&t, trial_move);
         size_t bytes = (size_t)t.model->floats * sizeof(float);
         if (!expected) {
             assert_non_null(expected = malloc(bytes));
@@ -258,9 +260,8 @@ static void rows_do_not_depend_on_their_block(void **state) {
 static void steps_allocate_nothing(void **state) {
     (void)state;
     trial t = trial_new(NARROW, SIDE, SIDE, 3, 10, 8, 2);
-    double nll;
     int64_t before = lli_memory_count(t.ctx);
-    CHECK_OK(t.ctx, t.model->ops->step(&nll, t.ctx, t.model, t.theta, t.work, &t.rows, &t.step));
+    trial_descend(&t, trial_move);
     assert_int_equal(lli_memory_count(t.ctx), before);
     trial_free(&t);
 }
@@ -282,6 +283,38 @@ static void shapes_of_vgg(void **state) {
     ll_context_free(ctx);
 }
 
+/* dropout=F: each of the paper's rates times F, at the same places. */
+static void own_dropout_is_scaled(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        double factor;
+    } texts[] = {{"vgg16", 1},
+                 {"vgg16:dropout=1", 1},
+                 {"vgg16:dropout=0.3,width=.125", 0.3},
+                 {"vgg16:width=0.5,dropout=.25", 0.25},
+                 {"vgg16:width=0.5,dropout=0", 0}};
+    static const double paper[14] = {0.3, 0, 0.4, 0, 0.4, 0.4, 0, 0.4, 0.4, 0, 0.4, 0.4, 0.5, 0.5};
+    ll_context *ctx = check_context(1);
+    for (size_t i = 0; i < LLI_COUNT(texts); i++) {
+        lli_sequence s;
+        int at = 0;
+        CHECK_OK(ctx, lli_sequence_parse(ctx, &s, texts[i].text, (lli_extent){SIDE, SIDE, 3}, 10));
+        for (int l = 0; l < s.count; l++)
+            if (strcmp(s.layer[l].kind->name, "dropout") == 0) {
+                assert_int_equal(s.layer[l].mask, at);
+                assert_int_equal(s.layer[l].drop16, lround(paper[at] * texts[i].factor * 65536));
+                at++;
+            }
+        assert_int_equal(at, 14);
+    }
+    lli_network *net;
+    CHECK_OK(ctx, lli_network_new(&net, ctx, NARROW ",dropout=0", SIDE, SIDE, 3, 10));
+    assert_false(lli_network_model(net)->own_dropout);
+    lli_network_free(net);
+    ll_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(training_equals_pytorch),
@@ -292,6 +325,7 @@ int main(void) {
         cmocka_unit_test(rows_do_not_depend_on_their_block),
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(shapes_of_vgg),
+        cmocka_unit_test(own_dropout_is_scaled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static inline trial trial_new(const char *text, int64_t height, int64_t width, i
     t.features = trial_array(&t, N * D, sizeof(float));
     t.theta = trial_array(&t, t.model->floats, sizeof(float));
     t.gradient = trial_array(&t, t.model->floats, sizeof(float));
-    t.work = trial_array(&t, t.model->ops->work_floats(t.model, n, threads), sizeof(float));
+    t.work = trial_array(&t, t.model->ops->descend_floats(t.model, n, threads), sizeof(float));
     t.list = trial_array(&t, n, sizeof *t.list);
     t.labels = trial_array(&t, n, sizeof *t.labels);
     for (int64_t i = 0; i < N * D; i++)
@@ -62,10 +62,28 @@ static inline void trial_free(trial *t) {
     ll_context_free(t->ctx);
 }
 
-static inline double trial_gradient(trial *t) {
+static inline double trial_descend(trial *t, lli_apply_fn *apply) {
     double nll;
-    CHECK_OK(t->ctx, t->model->ops->gradient(&nll, t->ctx, t->model, t->gradient, t->theta, t->work, &t->rows, &t->step));
+    CHECK_OK(t->ctx, t->model->ops->descend(&nll, t->ctx, t->model, apply, t, t->theta, t->work, &t->rows, &t->step));
     return nll;
+}
+
+static inline void trial_copy(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
+    (void)part;
+    memcpy(((trial *)arg)->gradient + first, gradient, (size_t)count * sizeof *gradient);
+}
+
+static inline double trial_gradient(trial *t) {
+    memset(t->gradient, 0, (size_t)t->model->floats * sizeof *t->gradient);
+    return trial_descend(t, trial_copy);
+}
+
+/* theta <- theta - lr (gradient + decay theta), each piece as it comes. */
+static inline void trial_move(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
+    trial *t = arg;
+    double decay = part->role == LLI_ROLE_KERNEL || part->role == LLI_ROLE_BIAS ? t->step.decay : 0;
+    for (int64_t i = 0; i < count; i++)
+        t->theta[first + i] -= (float)(t->step.lr * ((double)gradient[i] + decay * (double)t->theta[first + i]));
 }
 
 /* The gradient against differences of the loss along the gradient itself and along `directions` random ones, in each part on its own. */

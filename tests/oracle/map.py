@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Writes tests/fixtures/map.json: the MAP of small problems, by SciPy's Newton method in f64, confirmed by scikit-learn.
 
-scikit-learn does not penalise the intercept, we do: it is asked for weights of (z, 1) without one. Usage: map.py [OUT]"""
+scikit-learn does not penalise the intercept, we do: it is asked for weights of (z, 1) without one. It also weighs rows and balances
+classes. Usage: map.py [OUT]"""
 import json
 import pathlib
 import platform
@@ -14,11 +15,12 @@ import sklearn
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.class_weight import compute_sample_weight
 
 
-def solve(x, y, K, tau):
+def solve(x, y, K, tau, w):
     N, P = x.shape
-    hot = np.eye(K)[y]
+    hot = np.eye(K)[y] * w[:, None]
 
     def value(t):
         t = t.reshape(K, P)
@@ -26,11 +28,12 @@ def solve(x, y, K, tau):
 
     def gradient(t):
         t = t.reshape(K, P)
-        return ((softmax(x @ t.T, axis=1) - hot).T @ x / N + tau / N * t).ravel()
+        return ((softmax(x @ t.T, axis=1) * w[:, None] - hot).T @ x / N + tau / N * t).ravel()
 
     def hessian(t):
         p = softmax(x @ t.reshape(K, P).T, axis=1)
-        h = np.einsum("nk,nl,ni,nj->kilj", p, -p, x, x) + np.einsum("nk,kl,ni,nj->kilj", p, np.eye(K), x, x)
+        p_w = p * w[:, None]
+        h = np.einsum("nk,nl,ni,nj->kilj", p_w, -p, x, x) + np.einsum("nk,kl,ni,nj->kilj", p_w, np.eye(K), x, x)
         return h.reshape(K * P, K * P) / N + tau / N * np.eye(K * P)
 
     t = minimize(value, np.zeros(K * P), jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-8}).x
@@ -40,15 +43,20 @@ def solve(x, y, K, tau):
     return t.reshape(K, P), value(t)
 
 
-def make_case(rng, name, N, D, K, tau, spread, classes=None):
+def make_case(rng, name, N, D, K, tau, spread, weighted=None):
     y = np.concatenate([np.arange(K), rng.integers(0, K, N - K)])
     z = rng.integers(-96, 97, (N, D)) / 64 + (rng.integers(-96, 97, (K, D)) / 64)[y] * spread
     x = np.hstack([z, np.ones((N, 1))])
-    theta, value = solve(x, y, K, tau)
-    peer = LogisticRegression(C=1 / tau, fit_intercept=False, multi_class="multinomial", tol=1e-10, max_iter=100000).fit(x, y)
+    w = rng.integers(0, 5, N) / 2 if weighted == "rows" else np.ones(N)
+    balanced = "balanced" if weighted == "balanced" else None
+    theta, value = solve(x, y, K, tau, w if not balanced else compute_sample_weight("balanced", y))
+    peer = LogisticRegression(C=1 / tau, fit_intercept=False, multi_class="multinomial", solver="newton-cg", tol=1e-8, max_iter=100000,
+                              class_weight=balanced)
+    peer.fit(x, y, sample_weight=w)
     own = peer.coef_ if K > 2 else np.vstack([-peer.coef_, peer.coef_])
     assert np.abs(own - theta).max() < 1e-4, np.abs(own - theta).max()
-    return {"name": name, "N": N, "D": D, "K": K, "tau": tau, "features": z.ravel().tolist(), "labels": y.tolist(), "value": value,
+    extra = {"weights": w.tolist()} if weighted == "rows" else {"balanced": True} if balanced else {}
+    return {"name": name, **extra, "N": N, "D": D, "K": K, "tau": tau, "features": z.ravel().tolist(), "labels": y.tolist(), "value": value,
             "theta": [float(f"{v:.10g}") for v in theta.ravel()]}
 
 
@@ -61,6 +69,9 @@ def main():
         make_case(rng, "weak prior, nearly separable", 50, 4, 4, 0.125, 4),
         make_case(rng, "two classes", 40, 2, 2, 1.0, 1),
         make_case(rng, "more features than rows", 15, 20, 3, 2.0, 1),
+        make_case(rng, "weights, some of them 0", 60, 5, 3, 1.0, 1, "rows"),
+        make_case(rng, "balanced classes", 50, 4, 4, 0.5, 1, "balanced"),
+        make_case(rng, "weights of two classes", 40, 2, 2, 1.0, 1, "rows"),
     ]
     made = {"script": "tests/oracle/map.py", "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
             "scikit-learn": sklearn.__version__}

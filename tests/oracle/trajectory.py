@@ -31,7 +31,11 @@ def train(case, z, y, theta0, dtype, steps):
             inputs = inputs * torch.tensor(mask, dtype=dtype)
         theta = theta.detach().requires_grad_()
         logits = inputs @ theta[:, :-1].T + theta[:, -1]
-        loss = torch.nn.functional.cross_entropy(logits, torch.tensor(y)[batch]) + case["tau"] / (2 * N) * (theta**2).sum()
+        weights = case.get("weights")
+        losses = torch.nn.functional.cross_entropy(logits, torch.tensor(y)[batch], reduction="none" if weights else "mean")
+        if weights:
+            losses = (losses * torch.tensor(weights, dtype=dtype)[batch]).mean()
+        loss = losses + case["tau"] / (2 * N) * (theta**2).sum()
         loss.backward()
         lr = case["lr"] * ((1 + k / case["t0"]) ** -case["power"] if case["t0"] else 1)
         with torch.no_grad():
@@ -46,7 +50,7 @@ def exact(rng, *shape):
     return rng.integers(-96, 97, shape) / 64
 
 
-def make_case(rng, name, N, D, K, B, steps, **more):
+def make_case(rng, name, N, D, K, B, steps, weighted=False, **more):
     case = {"name": name, "N": N, "D": D, "K": K, "B": B, "lr": 0.25, "tau": 1.0, "t0": 0.0, "power": 0.55, "seed": 11, "member": 0,
             "resampled": False, "drop16": 0, **more}
     y = np.concatenate([np.arange(K), rng.integers(0, K, N - K)])
@@ -56,6 +60,8 @@ def make_case(rng, name, N, D, K, B, steps, **more):
     case["labels"] = y.tolist()
     case["start"] = theta0.ravel().tolist()
     case["steps"] = steps
+    if weighted:
+        case["weights"] = (rng.integers(1, 193, N) / 64).tolist()
     case["f64"] = train(case, z, y, theta0, torch.float64, steps)
     case["f32"] = train(case, z, y, theta0, torch.float32, steps)
     gap = np.abs(np.array(case["f64"]) - np.array(case["f32"])).max()
@@ -83,6 +89,9 @@ def main():
         make_case(rng, "one batch", 12, 3, 2, 64, [1, 2, 10], member=1),
         make_case(rng, "dropout", 9, 140, 2, 4, [1, 2, 6], drop16=32768, lr=0.0625),
         make_case(rng, "dropout .3", 14, 6, 3, 5, [1, 2, 6, 12], drop16=19661, tau=0.5, member=2),
+        make_case(rng, "weights", 53, 7, 4, 16, [1, 2, 8, 10], weighted=True),
+        make_case(rng, "weights of a bootstrap", 31, 70, 3, 8, [1, 2, 8, 20], weighted=True, resampled=True, member=5, lr=0.03125),
+        make_case(rng, "weights and dropout", 14, 6, 3, 5, [1, 2, 6, 12], weighted=True, drop16=19661, tau=0.5, member=2),
     ]
     orders = [make_order(10, 0, 0, 0, False), make_order(33, 7, 2, 5, False), make_order(64, 2**63 + 9, 16777215, 70000, False),
               make_order(40, 7, 2, 1, True), make_order(1, 1, 1, 1, True)]

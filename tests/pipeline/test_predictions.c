@@ -98,7 +98,7 @@ static void test_refusals(void **state) {
     ll_array integers = ll_array_view(y, LL_DTYPE_I64, 2, (int64_t[]){2, 3}),
              narrow = ll_array_view(probs, LL_DTYPE_F64, 2, (int64_t[]){N, 1});
     ll_array empty = ll_array_view(probs, LL_DTYPE_F64, 2, (int64_t[]){0, K});
-    CHECK_FAILS(ctx, LL_ERR_DATA, "use --logits", ll_predictions_new(&p, ctx, view(logits, S), false, NULL));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "use logits", ll_predictions_new(&p, ctx, view(logits, S), false, NULL));
     assert_null(p);
     CHECK_FAILS(ctx, LL_ERR_DATA, "expected [N,K], or [S,N,K] for members", ll_predictions_new(&p, ctx, flat, false, NULL));
     CHECK_FAILS(ctx, LL_ERR_DATA, "expected real numbers", ll_predictions_new(&p, ctx, integers, false, NULL));
@@ -112,7 +112,7 @@ static void test_refusals(void **state) {
     ll_predictions_free(p);
     to_probs(probs, logits, S * N);
     *at = -1e-9;
-    CHECK_FAILS(ctx, LL_ERR_DATA, "row 17 of member 3 holds -1e-09, so these are not probabilities; if they are logits, use --logits",
+    CHECK_FAILS(ctx, LL_ERR_DATA, "row 17 of member 3 holds -1e-09, so these are not probabilities; if they are logits, use logits",
                 ll_predictions_new(&p, ctx, view(probs, S), false, NULL));
     *at = NAN;
     CHECK_FAILS(ctx, LL_ERR_DATA, "NaN at row 17, class 2", ll_predictions_new(&p, ctx, view(probs, S), false, NULL));
@@ -317,15 +317,15 @@ static void test_options(void **state) {
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "asks for row 400; there are 400 rows, 0 to 399",
                 ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     o.members = "99999999999999999999";
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--members", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "members is", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     o.members = "1";
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "no room for --members", ll_predict_write(s.ctx, folder_path("bad.csv"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "cannot hold members", ll_predict_write(s.ctx, folder_path("bad.csv"), s.e, s.p.data, &o));
     o = ll_predict_options_default();
     o.block = -1;
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--block", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "block is", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     o = ll_predict_options_default();
     o.by = "luck";
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--by", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "by is", ll_predict_write(s.ctx, folder_path("bad.npz"), s.e, s.p.data, &o));
     assert_false(folder_has("bad.npz") || folder_has("bad.csv"));
     scene_release(&s);
 }
@@ -342,8 +342,7 @@ static void test_mismatch(void **state) {
     ll_predict_options o = ll_predict_options_default();
     o.threshold = -0.1;
     o.by = "std";
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--by std needs at least two members",
-                ll_predict_write(s.ctx, folder_path("x.npz"), s.e, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "by=std needs at least two members", ll_predict_write(s.ctx, folder_path("x.npz"), s.e, s.p.data, &o));
     assert_false(folder_has("x.npz"));
     problem_free(&wide);
     problem_free(&many);

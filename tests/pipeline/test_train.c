@@ -134,6 +134,18 @@ static void test_in_memory(void **state) {
     scene_free(&s);
 }
 
+static void encode_in_little_memory(ll_context *ctx, const ll_network *network, const ll_encode_data *data) {
+    ll_encoded *encoded;
+    ll_status status = LL_ERR_MEMORY;
+    for (int64_t n = 1; status != LL_OK; n++) {
+        lli_memory_fail_at(ctx, n);
+        status = ll_encode(&encoded, ctx, network, data, NULL);
+        lli_memory_fail_at(ctx, 0);
+        assert_int_equal(status, encoded ? LL_OK : LL_ERR_MEMORY);
+    }
+    ll_encoded_free(encoded);
+}
+
 /* Features of files and of memory; every allocation that can fail does, and leaves nothing behind. */
 static void test_memory(void **state) {
     (void)state;
@@ -152,6 +164,7 @@ static void test_memory(void **state) {
             assert_int_equal(ll_encode_write(s.ctx, folder_path("poor.npz"), network, &data, NULL), LL_ERR_MEMORY);
             lli_memory_fail_at(s.ctx, 0);
             CHECK_OK(s.ctx, ll_encode_write(s.ctx, folder_path("poor.npz"), network, &data, NULL));
+            encode_in_little_memory(s.ctx, network, &data);
             ll_network_free(network);
             break;
         }
@@ -178,7 +191,7 @@ static void test_refused(void **state) {
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "plain features", ll_train(&network, s.ctx, s.p.data, &o));
     o = s.o;
     o.batch_size = 0;
-    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "--batch-size is 0", ll_train(&network, s.ctx, s.p.data, &o));
+    CHECK_FAILS(s.ctx, LL_ERR_USAGE, "batch_size is 0", ll_train(&network, s.ctx, s.p.data, &o));
     o = s.o;
     o.augment = NULL;
     CHECK_FAILS(s.ctx, LL_ERR_USAGE, "must not be NULL", ll_train(&network, s.ctx, s.p.data, &o));
@@ -200,7 +213,7 @@ static void test_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cut), cmocka_unit_test(test_torn_journal), cmocka_unit_test(test_in_memory),
+        cmocka_unit_test(test_cut),    cmocka_unit_test(test_torn_journal), cmocka_unit_test(test_in_memory),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

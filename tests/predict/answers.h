@@ -27,9 +27,8 @@ static inline ll_prediction answers_new(int64_t n, int64_t K, int64_t S, const i
 }
 
 static inline void answers_free(ll_prediction *a) {
-    void *blocks[] = {a->label,        a->vote,        a->sr_tail,       a->probs,          a->member_pmax,
-                      a->member_label, a->running_nll, a->running_brier, a->running_correct,
-                      a->sr_logtail,   a->margin_logtail, a->log_true};
+    void *blocks[] = {a->label,       a->vote,          a->sr_tail,         a->probs,      a->member_pmax,    a->member_label,
+                      a->running_nll, a->running_brier, a->running_correct, a->sr_logtail, a->margin_logtail, a->log_true};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         free(blocks[i]);
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)

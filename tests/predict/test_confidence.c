@@ -142,7 +142,7 @@ static void test_running(void **state) {
 static void test_beyond(void **state) {
     (void)state;
     static const shape far[] = {
-        {300, 12, 5, 8, 128, 0, true, 0, true},      {300, 9, 4, 7, 512, 0, false, 0, true},  {200, 6, 5, 40, 256, 32768, false, 0, true},
+        {300, 12, 5, 8, 128, 0, true, 0, true},      {300, 9, 4, 7, 512, 0, false, 0, true}, {200, 6, 5, 40, 256, 32768, false, 0, true},
         {300, 20, 6, 8, 512, 0, true, 0.0625, true}, {300, 1, 5, 8, 512, 0, false, 0, true}, {100, 3, 130, 6, 512, 0, false, 0, true},
     };
     for (size_t t = 0; t < LLI_COUNT(far); t++) {
@@ -503,10 +503,12 @@ static void test_saturated_logits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),     cmocka_unit_test(test_one_member),
-        cmocka_unit_test(test_ties),             cmocka_unit_test(test_tied_votes),  cmocka_unit_test(test_equal_votes),
-        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_close),       cmocka_unit_test(test_overflow),
-        cmocka_unit_test(test_saturated_logits), cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_every_confidence), cmocka_unit_test(test_running),
+        cmocka_unit_test(test_one_member),       cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_tied_votes),       cmocka_unit_test(test_equal_votes),
+        cmocka_unit_test(test_saturated),        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_overflow),         cmocka_unit_test(test_saturated_logits),
+        cmocka_unit_test(test_beyond),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

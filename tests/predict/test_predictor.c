@@ -47,6 +47,35 @@ static void test_row_by_row(void **state) {
     ll_context_free(ctx);
 }
 
+/* By content, neither the number of a row nor the rows around it count. */
+static void test_by_content(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    problem p = problem_new(ctx, N, D, K);
+    ll_ensemble *e = members(ctx, true, NULL);
+    ll_prediction numbered = answers_new(N, K, S, NULL), all = answers_new(N, K, S, NULL), backwards = answers_new(N, K, S, NULL);
+    float *turned = problem_room(N * D, sizeof *turned);
+    for (int64_t i = 0; i < N; i++)
+        memcpy(turned + i * D, p.z + (N - 1 - i) * D, D * sizeof *turned);
+    run(ctx, &numbered, e, p.z, N, 0);
+    e->plan.by_content = true;
+    run(ctx, &all, e, p.z, N, 0);
+    run(ctx, &backwards, e, turned, N, 12345);
+    int same = 0;
+    for (int64_t i = 0; i < N; i++) {
+        answers_check_same(&all, i, &backwards, N - 1 - i, 1, K, S);
+        same += all.confidence[LL_CONFIDENCE_SR][i] == numbered.confidence[LL_CONFIDENCE_SR][i];
+    }
+    assert_true(same < N / 10);
+    free(turned);
+    answers_free(&numbered);
+    answers_free(&all);
+    answers_free(&backwards);
+    ll_ensemble_free(e);
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
 typedef struct worker {
     const ll_ensemble *e;
     const float *z;
@@ -131,6 +160,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_row_by_row),
+        cmocka_unit_test(test_by_content),
         cmocka_unit_test(test_reentrant),
         cmocka_unit_test(test_refusals),
     };

@@ -4,39 +4,53 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "report/compare.h"
+#include "report/comparison_text.h"
 #include "report/table.h"
 
 /* An evaluation with every member set to something recognisable; confidences up to hq exist. */
 static ll_evaluation *make_evaluation(bool ood) {
     ll_evaluation *e = calloc(1, sizeof *e);
     assert_non_null(e);
-    *e = (ll_evaluation){.n = 1000,
-                         .errors = 64,
-                         .classes = 10,
-                         .accuracy = 0.936,
-                         .nll = 0.25706,
-                         .brier = 0.10545,
-                         .ece = 0.039907,
-                         .mce = 0.28608,
-                         .cost = NAN,
-                         .bins = 2,
-                         .has_ood = ood,
-                         .n_out = 250,
-                         .base_rate = 0.8,
-                         .min_aurc = 0.00625,
-                         .rules = {.bins = 10, .edges = "left", .aupr = "step", .classifier = "mean", .compat = "none"}};
+    *e = (ll_evaluation){
+        .n = 1000,
+        .errors = 64,
+        .classes = 10,
+        .accuracy = 0.936,
+        .nll = 0.25706,
+        .brier = 0.10545,
+        .ece = 0.039907,
+        .mce = 0.28608,
+        .cost = NAN,
+        .bins = 2,
+        .has_ood = ood,
+        .n_out = 250,
+        .base_rate = 0.8,
+        .min_aurc = 0.00625,
+        .majority_accuracy = NAN,
+        .ece_p = 0.25,
+        .rules = {.bins = 10, .edges = "left", .aupr = "step", .classifier = "mean", .compat = "none", .interval = 0.9, .risk = 0.02}};
+    static ll_bin bins[2];
+    e->bin = bins;
     e->bin[0] = (ll_bin){.lo = 0, .hi = 0.5, .n = 0, .accuracy = NAN, .confidence = NAN};
     e->bin[1] = (ll_bin){.lo = 0.5, .hi = 1, .n = 1000, .accuracy = 0.936, .confidence = 0.975};
     for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         e->selective[c] = (ll_selective){NAN, NAN, NAN, NAN, NAN, NAN, NAN, false};
         e->ood[c] = (ll_ood){NAN, NAN, NAN, NAN};
+        e->coverage_at_risk[c] = NAN;
     }
+    ll_interval *all = (ll_interval *)&e->intervals;
+    for (size_t i = 0; i < sizeof e->intervals / sizeof *all; i++)
+        all[i] = (ll_interval){NAN, NAN};
+    e->intervals.accuracy = (ll_interval){0.92, 0.95};
     for (int c = 0; c <= LL_CONFIDENCE_HQ; c++) {
         double x = 0.00625 * (1 + c);
         e->selective[c] = (ll_selective){x, x / 2, x, x * 2, x / 4, x / 8, 0.9375, c == LL_CONFIDENCE_HQ};
-        if (ood)
+        e->coverage_at_risk[c] = 0.75;
+        e->intervals.aurc[c] = (ll_interval){x / 2, x * 2};
+        if (ood) {
             e->ood[c] = (ll_ood){0.875, 0.75, 0.625, 0.5};
+            e->intervals.ood_fpr95[c] = (ll_interval){0.375, 0.625};
+        }
     }
     return e;
 }
@@ -109,6 +123,15 @@ static void json_has_every_key(void **state) {
         assert_true(number(json_object_get(ood, detection[i]), "sr") == 0.875 - 0.125 * (double)i);
     }
     assert_true(number(ood, "base_rate") == 0.8);
+    json_t *intervals = json_object_get(root, "intervals"), *pair = json_object_get(intervals, "accuracy");
+    assert_true(json_real_value(json_array_get(pair, 0)) == 0.92 && json_real_value(json_array_get(pair, 1)) == 0.95);
+    pair = json_object_get(json_object_get(intervals, "aurc"), "std");
+    assert_true(json_real_value(json_array_get(pair, 0)) == 0.00625 && json_real_value(json_array_get(pair, 1)) == 0.025);
+    pair = json_object_get(json_object_get(json_object_get(intervals, "ood"), "fpr95"), "hq");
+    assert_true(json_real_value(json_array_get(pair, 0)) == 0.375 && json_real_value(json_array_get(pair, 1)) == 0.625);
+    assert_true(json_is_null(json_object_get(intervals, "mce")) && json_is_null(json_object_get(json_object_get(intervals, "aurc"), "mi")));
+    assert_true(number(json_object_get(root, "calibration"), "ece_p") == 0.25);
+    assert_true(json_is_null(json_object_get(root, "majority")) && json_is_null(json_object_get(root, "per_class")));
     assert_null(json_object_get(root, "cost"));
     json_decref(root);
     free(e);
@@ -121,8 +144,9 @@ static void rules_follow_the_options(void **state) {
     ll_context *ctx = check_context(1);
     ll_evaluation *e = make_evaluation(true);
     json_t *root = json_of(ctx, e), *rules = json_object_get(root, "rules");
-    static const char *const keys[] = {"accuracy", "nll", "brier", "ece", "mce", "aurc", "aurc_band", "eaurc", "augrc", "failure_auroc",
-                                       "min_aurc", "auroc", "aupr_in", "aupr_out", "fpr95", "base_rate"};
+    static const char *const keys[] = {
+        "accuracy", "nll",   "brier",   "ece",      "mce",   "aurc",      "aurc_band",        "eaurc", "augrc",       "failure_auroc",
+        "min_aurc", "auroc", "aupr_in", "aupr_out", "fpr95", "base_rate", "coverage_at_risk", "ece_p", "l2_debiased", "intervals"};
     assert_int_equal(json_object_size(rules), LLI_COUNT(keys));
     for (size_t i = 0; i < LLI_COUNT(keys); i++)
         assert_true(json_string_length(json_object_get(rules, keys[i])) > 10);
@@ -196,13 +220,16 @@ static void plain_text_is_one_screen(void **state) {
         assert_true(length <= 110);
         line += length + 1;
     }
-    assert_true(lines <= 50);
+    assert_true(lines <= 75);
     assert_non_null(strstr(text, "1000 points, 64 errors, 10 classes\n"));
-    assert_non_null(strstr(text, "accuracy      NLL    Brier       ECE      MCE\n 0.93600  0.25706  0.10545  0.039907  0.28608\n"));
-    assert_non_null(strstr(text, "\nsr          0.0062500  0.0015625  0.00078125        0.93750           -         -         -\n"));
+    assert_non_null(strstr(text, "      accuracy      NLL    Brier       ECE      MCE\n"
+                                 "       0.93600  0.25706  0.10545  0.039907  0.28608\n[0.920, 0.950]  "));
+    assert_non_null(strstr(text, "0.0062500  0.0015625  0.00078125        0.93750   0.75000\n            [0.0031, 0.0125]"));
+    assert_non_null(strstr(text, "\nties  best AURC  expected"));
     assert_non_null(strstr(text, "not in these predictions: maxmin, entropy, mi, margin\n"));
     assert_non_null(strstr(text, "250 out-of-distribution points, base rate of the in-distribution points 0.80000\n"));
-    assert_non_null(strstr(text, "\nsr          0.87500  0.75000   0.62500  0.50000\n"));
+    assert_non_null(strstr(text, "\nsr          0.87500  0.75000   0.62500       0.50000\n"));
+    assert_non_null(strstr(text, "  [0.38, 0.62]\n"));
     ll_text_free(text);
 
     text = text_of(ctx, e, LL_TEXT_MARKDOWN);
@@ -211,11 +238,11 @@ static void plain_text_is_one_screen(void **state) {
     ll_text_free(text);
 
     text = text_of(ctx, e, LL_TEXT_CSV);
-    assert_true(strncmp(text, "metric,of,value\nn,,1000\nerrors,,64\naccuracy,,0.936\n", 50) == 0);
-    assert_non_null(strstr(text, "\naurc,hq,0.018750000000000003\n"));
-    assert_non_null(strstr(text, "\naurc,mi,\n"));
-    assert_non_null(strstr(text, "\nbin_accuracy,0,\n"));
-    assert_non_null(strstr(text, "\nood_fpr95,sr,0.5\n"));
+    assert_true(strncmp(text, "metric,of,value,lo,hi\nn,,1000,,\nerrors,,64,,\naccuracy,,0.936,0.92,0.95\n", 70) == 0);
+    assert_non_null(strstr(text, "\naurc,hq,0.018750000000000003,0.009375000000000001,0.037500000000000006\n"));
+    assert_non_null(strstr(text, "\naurc,mi,,,\n"));
+    assert_non_null(strstr(text, "\nbin_accuracy,0,,,\n"));
+    assert_non_null(strstr(text, "\nood_fpr95,sr,0.5,0.375,0.625\n"));
     ll_text_free(text);
     free(e);
     ll_context_free(ctx);
@@ -254,8 +281,16 @@ static void numbers_for_people(void **state) {
     const struct {
         double x;
         const char *text;
-    } known[] = {{0, "0"}, {1, "1.0000"}, {0.0066580231, "0.0066580"}, {-0.123456, "-0.12346"}, {1e-6, "0.0000010000"}, {9.9e-7, "9.9e-07"},
-                 {123456, "123456"}, {12.5, "12.500"}, {NAN, "-"}, {-INFINITY, "-inf"}};
+    } known[] = {{0, "0"},
+                 {1, "1.0000"},
+                 {0.0066580231, "0.0066580"},
+                 {-0.123456, "-0.12346"},
+                 {1e-6, "0.0000010000"},
+                 {9.9e-7, "9.9e-07"},
+                 {123456, "123456"},
+                 {12.5, "12.500"},
+                 {NAN, "-"},
+                 {-INFINITY, "-inf"}};
     for (size_t i = 0; i < LLI_COUNT(known); i++) {
         lli_text out;
         lli_text_init(&out, ctx);
@@ -268,65 +303,90 @@ static void numbers_for_people(void **state) {
 
 enum { ROWS = 4 };
 
-static ll_compare_row *make_rows(void) {
+/* point, diverged sgd, sgld with a temperature, and a hostile name. */
+static ll_comparison make_comparison(ll_evaluation own[ROWS], ll_compare_row rows[ROWS], lli_comparison_gap gaps[ROWS]) {
     static const char *const methods[ROWS] = {"point", "sgd", "sgld", "boot\"strap|"};
-    static ll_evaluation own[ROWS];
-    ll_compare_row *rows = calloc(ROWS, sizeof *rows);
     ll_evaluation *e = make_evaluation(false);
-    assert_non_null(rows);
     for (int i = 0; i < ROWS; i++) {
         rows[i] = (ll_compare_row){.method = methods[i], .samples = i ? 100 : 1, .seconds_fit = 1.25 * i, .diverged = i == 1};
         own[i] = *e;
-        own[i].min_aurc /= i == 3 ? 2 : 1; /* a tie in coverage is broken by AURC */
         rows[i].evaluation = &own[i];
-        for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
-            rows[i].threshold[c] = (ll_threshold){.cut = NAN, .risk = NAN, .n = 1000, .errors = 64};
-        int accepted = 800 + 50 * i;
-        rows[i].threshold[LL_CONFIDENCE_SR] = (ll_threshold){0.9, 0.7, 0.01, 700, 7, 1000, 64, true};
-        rows[i].threshold[LL_CONFIDENCE_STD] = (ll_threshold){
-            -0.012345678901234, accepted / 1000.0, 0.01, accepted, accepted / 100, 1000, 64, true};
+        rows[i].temperature = i == 2 ? 1.5 : NAN;
+        rows[i].threshold[LL_CONFIDENCE_SR] = (ll_threshold){0.9 + 0.01 * i, 0.7, 0.01, 700, 7, 1000, 64, true};
+        for (int m = 0; m < LL_METRIC_COUNT; m++) {
+            gaps[i].of[m] = (ll_difference){-0.001, {-0.003, 0.001}, 0.4, 0.4, NULL, m != LL_METRIC_ACCURACY};
+            gaps[i].of[m].p_adjusted = 0.8;
+        }
     }
-    rows[1].threshold[LL_CONFIDENCE_STD].coverage = 1; /* must not count: it diverged */
-    rows[2].threshold[LL_CONFIDENCE_STD] = rows[3].threshold[LL_CONFIDENCE_STD];
+    gaps[2].of[LL_METRIC_NLL].p_adjusted = 0.01;
+    gaps[3].of[LL_METRIC_ACCURACY].p_adjusted = 0.02;
     free(e);
-    return rows;
+    return (ll_comparison){.count = ROWS,
+                           .rows = rows,
+                           .evaluations = own,
+                           .differences = gaps,
+                           .risk = 0.01,
+                           .level = 0.95,
+                           .from = LLI_CHOOSING_APART,
+                           .choosing = 500,
+                           .recommendation = {.row = 2,
+                                              .best = 3,
+                                              .criterion = "coverage_at_risk",
+                                              .value = 0.7,
+                                              .best_value = 0.71,
+                                              .difference = -0.01,
+                                              .interval = {-0.02, 0.005},
+                                              .n = 500}};
 }
 
-static void comparison_suggests_a_method(void **state) {
+static void comparison_recommends_a_method(void **state) {
     (void)state;
+    static ll_evaluation own[ROWS];
+    ll_compare_row rows[ROWS];
+    lli_comparison_gap gaps[ROWS];
     ll_context *ctx = check_context(1);
-    ll_compare_row *rows = make_rows();
+    ll_comparison c = make_comparison(own, rows, gaps);
     char *text;
-    assert_int_equal(lli_compare_best(&rows[0]), LL_CONFIDENCE_STD);
-    assert_int_equal(lli_compare_suggest(rows, ROWS), 3);
-    assert_int_equal(lli_compare_suggest(rows, 3), 2);
-    assert_int_equal(lli_compare_suggest(rows + 1, 1), -1);
-    CHECK_OK(ctx, lli_compare_text(&text, ctx, rows, 3, 0.01, LL_TEXT_PLAIN));
-    assert_non_null(strstr(text, "\nsgd     100  diverged        -"));
-    assert_non_null(strstr(text, "risk of at most 1 %: sgld, answer when std >= -0.012345678901234 and abstain otherwise."));
-    assert_non_null(strstr(text, "answers 95.00 % of the points (950 of 1000) and is wrong on 1.00 % of those (9)."));
-    assert_non_null(strstr(text, "chosen and measured on the same points"));
+    CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_PLAIN));
+    assert_non_null(strstr(text, "diverged"));
+    assert_non_null(strstr(text, "-0.001 better"));
+    assert_non_null(strstr(text, "-0.001 worse"));
+    assert_non_null(strstr(text, "-0.001 within noise"));
+    assert_non_null(strstr(text, "Recommended: sgld+T. On the 500 rows that chose (validation) its coverage at a risk of 1 %, 0.70000, is "
+                                 "within noise of the best, boot\"strap| with 0.71000 (difference -0.01, 95 % interval -0.02 to 0.005), "
+                                 "and it is "
+                                 "the simplest of those.\nFor a risk of at most 1 %: answer when sr >= 0.92 and abstain"));
+    assert_non_null(strstr(text, "answers 70.00 % of the points (700 of 1000) and is wrong on 1.00 % of those (7)."));
     ll_text_free(text);
-    CHECK_OK(ctx, lli_compare_text(&text, ctx, rows + 1, 1, 0.01, LL_TEXT_MARKDOWN));
-    assert_non_null(strstr(text, "No method reaches a risk of 1 %"));
+    CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_CSV));
+    assert_non_null(strstr(text, "\nsgd,100,,diverged,,,,,,,,1.25,,,\n"));
+    assert_non_null(strstr(text, "\nsgld+T,100,1.5,0.936,"));
     ll_text_free(text);
-    CHECK_OK(ctx, lli_compare_text(&text, ctx, rows, ROWS, 0.01, LL_TEXT_CSV));
-    assert_non_null(strstr(text, "\nsgd,100,diverged,,,,,,,,,,,,\n"));
-    assert_non_null(strstr(text, "\n\"boot\"\"strap|\",100,0.936,"));
-    ll_text_free(text);
-    CHECK_OK(ctx, lli_compare_text(&text, ctx, rows, ROWS, 0.01, LL_TEXT_JSON));
+    CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_JSON));
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(root);
-    json_t *methods = json_object_get(root, "methods"), *suggestion = json_object_get(root, "suggestion");
+    json_t *methods = json_object_get(root, "methods"), *chosen = json_object_get(root, "recommendation");
     assert_int_equal(json_array_size(methods), ROWS);
     assert_true(json_is_true(json_object_get(json_array_get(methods, 1), "diverged")));
     assert_true(json_is_null(json_object_get(json_array_get(methods, 1), "evaluation")));
+    assert_true(json_is_null(json_object_get(json_array_get(methods, 0), "difference")));
+    json_t *nll = json_object_get(json_object_get(json_array_get(methods, 2), "difference"), "nll");
+    assert_string_equal(json_string_value(json_object_get(nll, "word")), "better");
+    assert_true(number(nll, "p") == 0.4 && number(nll, "p_holm") == 0.01);
     assert_true(number(json_object_get(json_array_get(methods, 0), "evaluation"), "accuracy") == 0.936);
-    assert_string_equal(json_string_value(json_object_get(suggestion, "method")), "boot\"strap|");
-    assert_true(number(json_object_get(suggestion, "threshold"), "cut") == -0.012345678901234);
+    assert_string_equal(json_string_value(json_object_get(chosen, "name")), "sgld+T");
+    assert_string_equal(json_string_value(json_object_get(chosen, "best")), "boot\"strap|");
+    assert_string_equal(json_string_value(json_object_get(chosen, "criterion")), "coverage_at_risk");
+    assert_non_null(strstr(json_string_value(json_object_get(chosen, "text")), "Recommended: sgld+T. On the 500 rows"));
+    assert_true(number(json_object_get(chosen, "threshold"), "cut") == 0.92);
     json_decref(root);
     ll_text_free(text);
-    free(rows);
+    c.recommendation.best = 2;
+    c.from = LLI_CHOOSING_SAME;
+    CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_MARKDOWN));
+    assert_non_null(strstr(text, "is the best, and what is simpler is worse."));
+    assert_non_null(strstr(text, "chosen and measured on the same points"));
+    ll_text_free(text);
     ll_context_free(ctx);
 }
 
@@ -356,9 +416,14 @@ static void memory_may_run_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_has_every_key),       cmocka_unit_test(rules_follow_the_options),     cmocka_unit_test(hostile_values),
-        cmocka_unit_test(plain_text_is_one_screen), cmocka_unit_test(tables_escape_and_align),      cmocka_unit_test(numbers_for_people),
-        cmocka_unit_test(comparison_suggests_a_method), cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(json_has_every_key),
+        cmocka_unit_test(rules_follow_the_options),
+        cmocka_unit_test(hostile_values),
+        cmocka_unit_test(plain_text_is_one_screen),
+        cmocka_unit_test(tables_escape_and_align),
+        cmocka_unit_test(numbers_for_people),
+        cmocka_unit_test(comparison_recommends_a_method),
+        cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,13 +122,13 @@ static int open_file(int folder, const char *path, int flags, mode_t mode) {
     return writes && call_fails(NULL) ? -1 : (int)syscall(SYS_openat, folder, path, flags, mode);
 }
 
-#define MODE_OF(flags)                                  \
-    mode_t mode = 0;                                    \
-    if ((flags) & O_CREAT || ((flags) & O_TMPFILE) == O_TMPFILE) { \
-        va_list more;                                   \
-        va_start(more, flags);                          \
-        mode = va_arg(more, mode_t);                    \
-        va_end(more);                                   \
+#define MODE_OF(flags)                                         \
+    mode_t mode = 0;                                           \
+    if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE) { \
+        va_list more;                                          \
+        va_start(more, flags);                                 \
+        mode = va_arg(more, mode_t);                           \
+        va_end(more);                                          \
     }
 
 int open(const char *path, int flags, ...) {
@@ -191,9 +191,9 @@ int close(int fd) { /* one that fails has closed its file all the same */
     return call_fails(NULL) ? -1 : saved;
 }
 
-#define CALL(name, types, values)                                           \
-    int name types {                                                        \
-        return call_fails(NULL) ? -1 : (int)syscall values;                 \
+#define CALL(name, types, values)                           \
+    int name types {                                        \
+        return call_fails(NULL) ? -1 : (int)syscall values; \
     }
 
 CALL(fsync, (int fd), (SYS_fsync, fd))

@@ -41,8 +41,15 @@ static void trial_init(trial *t, json_t *c) {
     free(labels);
     ll_array y = ll_array_view(t->y, LL_DTYPE_I64, 1, &t->N);
     CHECK_OK(t->ctx, ll_dataset_new(&t->data, t->ctx, ll_array_view(t->z, LL_DTYPE_F32, 2, (int64_t[]){t->N, t->D}), &y, t->K));
+    if (json_object_get(c, "weights")) {
+        double *w = fixture_reals(c, "weights", t->N);
+        ll_array view = ll_array_view(w, LL_DTYPE_F64, 1, &t->N);
+        CHECK_OK(t->ctx, ll_dataset_weigh(t->ctx, t->data, &view, NULL));
+        free(w);
+    }
     CHECK_OK(t->ctx, lli_head_model(t->ctx, &t->model, t->K, t->D));
     t->options = (lli_chain_options){
+        .optimiser = &lli_optimiser_sgd,
         .lr = fixture_real(c, "lr"),
         .lr_t0 = fixture_real(c, "t0"),
         .lr_power = fixture_real(c, "power"),
@@ -59,8 +66,8 @@ static void trial_init(trial *t, json_t *c) {
     for (int64_t k = 0; k < t->K; k++)
         memcpy(t->start + k * ld, theta + k * (t->D + 1), (size_t)(t->D + 1) * sizeof *theta);
     free(theta);
-    CHECK_OK(t->ctx,
-             lli_chain_new(&t->chain, t->ctx, &t->model, t->data, t->options.batch_size, t->options.block_rows, t->options.resampled));
+    CHECK_OK(t->ctx, lli_chain_new(&t->chain, t->ctx, &t->model, t->data, &lli_rule_langevin, t->options.batch_size, t->options.block_rows,
+                                   t->options.resampled));
     lli_chain_start(t->chain, &t->options, t->start);
 }
 
@@ -114,7 +121,7 @@ static void test_pieces(void **state) {
         trial_init(&whole, c);
         trial_init(&parts, c);
         trial_init(&again, c);
-        whole.options.noise = parts.options.noise = again.options.noise = true;
+        whole.options.optimiser = parts.options.optimiser = again.options.optimiser = &lli_optimiser_sgld;
         lli_chain_start(whole.chain, &whole.options, whole.start);
         lli_chain_start(parts.chain, &parts.options, parts.start);
         lli_chain_start(again.chain, &again.options, again.start);
@@ -142,13 +149,58 @@ static void test_padding(void **state) {
     json_t *root = fixture_read("trajectory");
     trial t;
     trial_init(&t, json_array_get(fixture_get(root, "cases"), 0));
-    t.options.noise = true;
+    t.options.optimiser = &lli_optimiser_sgld;
     lli_chain_start(t.chain, &t.options, t.start);
     CHECK_OK(t.ctx, lli_chain_run(t.ctx, t.chain, 20));
     int64_t ld = lli_kernels_stride(t.D);
     for (int64_t k = 0; k < t.K; k++)
         for (int64_t j = t.D + 1; j < ld; j++)
             CHECK_NEAR((double)t.chain->theta[k * ld + j], 0, 0);
+    trial_free(&t);
+    json_decref(root);
+}
+
+enum { AHEAD_MAX = 64 };
+static struct {
+    const char *from[AHEAD_MAX];
+    size_t bytes[AHEAD_MAX];
+    int count;
+} asked;
+
+static void note_ahead(const void *bytes, size_t count) {
+    assert_true(asked.count < AHEAD_MAX);
+    asked.from[asked.count] = bytes;
+    asked.bytes[asked.count++] = count;
+}
+
+/* In blocks, every row of a mapped file is asked for once an epoch: always the block that a step begins in, and the one after it. */
+static void test_read_ahead(void **state) {
+    (void)state;
+    json_t *root = fixture_read("trajectory");
+    trial t;
+    trial_init(&t, json_array_get(fixture_get(root, "cases"), 0));
+    lli_chain_free(t.chain);
+    t.options.block_rows = 3;
+    t.options.batch_size = 2;
+    t.options.resampled = false;
+    t.data->rows.ahead = note_ahead;
+    CHECK_OK(t.ctx, lli_chain_new(&t.chain, t.ctx, &t.model, t.data, &lli_rule_langevin, 2, 3, false));
+    lli_chain_start(t.chain, &t.options, t.start);
+    int64_t steps = lli_chain_epoch_steps(t.N, 2), row = t.D * (int64_t)sizeof(float);
+    assert_true(t.N > 9 && t.N < 3 * AHEAD_MAX);
+    int *times = calloc((size_t)t.N, sizeof *times);
+    asked.count = 0;
+    for (int64_t s = 0; s < steps; s++) {
+        int seen = asked.count;
+        CHECK_OK(t.ctx, lli_chain_run(t.ctx, t.chain, s + 1));
+        for (int i = seen; i < asked.count; i++)
+            for (int64_t r = 0; r < (int64_t)asked.bytes[i] / row; r++)
+                times[(asked.from[i] - (const char *)t.z) / row + r]++;
+        assert_int_equal(asked.count, LLI_MIN(2 * s / 3 + 2, (t.N + 2) / 3));
+    }
+    for (int64_t r = 0; r < t.N; r++)
+        assert_int_equal(times[r], 1);
+    free(times);
     trial_free(&t);
     json_decref(root);
 }
@@ -214,6 +266,39 @@ static void test_divergence_limit(void **state) {
     json_decref(root);
 }
 
+/* The loss of an epoch is the mean by weight of the rows it visits, whatever the scale of the weights. */
+static void test_weighted_loss(void **state) {
+    (void)state;
+    json_t *root = fixture_read("trajectory"), *cases = fixture_get(root, "cases"), *c;
+    size_t number;
+    json_array_foreach(cases, number, c) {
+        if (!json_object_get(c, "weights") || fixture_integer(c, "drop16"))
+            continue;
+        trial t;
+        trial_init(&t, c);
+        t.options.lr = 0; /* theta stays */
+        lli_chain_start(t.chain, &t.options, t.start);
+        CHECK_OK(t.ctx, lli_chain_run(t.ctx, t.chain, lli_chain_epoch_steps(t.N, t.options.batch_size)));
+        double sum = 0, weight = 0;
+        for (int64_t i = 0, ld = lli_kernels_stride(t.D); i < t.N; i++) {
+            int64_t row = t.options.resampled ? t.chain->list[i] : i;
+            double total = 0, w = json_number_value(json_array_get(fixture_get(c, "weights"), (size_t)row)), own = 0;
+            for (int64_t k = 0; k < t.K; k++) {
+                double a = (double)t.start[k * ld + t.D];
+                for (int64_t j = 0; j < t.D; j++)
+                    a += (double)t.start[k * ld + j] * (double)t.z[row * t.D + j];
+                total += exp(a);
+                own = k == t.y[row] ? a : own;
+            }
+            sum += w * (log(total) - own);
+            weight += w;
+        }
+        CHECK_NEAR(t.chain->last_nll, sum / weight, 1e-6);
+        trial_free(&t);
+    }
+    json_decref(root);
+}
+
 static void test_cancel_and_memory(void **state) {
     (void)state;
     json_t *root = fixture_read("trajectory");
@@ -225,7 +310,7 @@ static void test_cancel_and_memory(void **state) {
     for (int64_t n = 1;; n++) {
         lli_memory_fail_at(t.ctx, n);
         lli_chain *chain;
-        ll_status status = lli_chain_new(&chain, t.ctx, &t.model, t.data, 8, 0, true);
+        ll_status status = lli_chain_new(&chain, t.ctx, &t.model, t.data, &lli_rule_langevin, 8, 0, true);
         if (status == LL_OK) {
             assert_true(n > 5);
             lli_chain_free(chain);
@@ -243,9 +328,9 @@ static void test_cancel_and_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trajectory), cmocka_unit_test(test_pieces),     cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_schedule),   cmocka_unit_test(test_divergence), cmocka_unit_test(test_cancel_and_memory),
-        cmocka_unit_test(test_divergence_limit),
+        cmocka_unit_test(test_trajectory),        cmocka_unit_test(test_weighted_loss),    cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_padding),           cmocka_unit_test(test_schedule),         cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_cancel_and_memory), cmocka_unit_test(test_divergence_limit), cmocka_unit_test(test_read_ahead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,8 +28,8 @@ static void test_noise_exact(void **state) {
     CHECK_OK(ctx, lli_head_model(ctx, &model, NOISE_K, NOISE_D));
     float *zero = problem_room(model.floats, sizeof *zero), *xi = problem_room(model.floats, sizeof *xi);
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, 32, 0, false));
-    lli_chain_options o = {.lr = 0.02, .batch_size = 32, .prior_precision = 1, .noise = true, .seed = 99, .member = 4};
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, &lli_rule_langevin, 32, 0, false));
+    lli_chain_options o = {.optimiser = &lli_optimiser_sgld, .lr = 0.02, .batch_size = 32, .prior_precision = 1, .seed = 99, .member = 4};
     lli_chain_start(chain, &o, zero);
     CHECK_OK(ctx, lli_chain_run(ctx, chain, 1));
     model.kernels->normals(xi, lli_rng_stream(99, LLI_PURPOSE_NOISE, 4, 0), 0, model.floats);
@@ -65,13 +65,13 @@ static void test_noise_added(void **state) {
     const float *tensors[] = {ll_head_weight_view(p.head).data, ll_head_bias_view(p.head).data};
     model.ops->pack(&model, start, tensors);
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, 16, 0, false));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, &lli_rule_langevin, 16, 0, false));
     for (int64_t member = 0; member < 2; member++) {
         lli_chain_options o = {
             .lr = 0.3, .lr_t0 = 5, .lr_power = 0.55, .batch_size = 16, .prior_precision = 2, .seed = 7, .member = member};
         for (int64_t step = 0; step < 6; step++) {
             for (int noise = 0; noise < 2; noise++) {
-                o.noise = noise;
+                o.optimiser = noise ? &lli_optimiser_sgld : &lli_optimiser_sgd;
                 lli_chain_start(chain, &o, start);
                 chain->state.step = step;
                 CHECK_OK(ctx, lli_chain_run(ctx, chain, step + 1));
@@ -136,9 +136,9 @@ static void check_posterior(json_t *root, json_t *expected, int64_t B) {
     CHECK_OK(ctx, lli_head_model(ctx, &model, 2, 1));
     float *start = problem_room(model.floats, sizeof *start);
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, B, 0, false));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, data, &lli_rule_langevin, B, 0, false));
     double tau = fixture_real(expected, "tau"), eps = 0.016 / tau;
-    lli_chain_options o = {.lr = eps * (double)N, .batch_size = B, .prior_precision = tau, .noise = true, .seed = 2026};
+    lli_chain_options o = {.optimiser = &lli_optimiser_sgld, .lr = eps * (double)N, .batch_size = B, .prior_precision = tau, .seed = 2026};
     lli_chain_start(chain, &o, start);
     CHECK_OK(ctx, lli_chain_run(ctx, chain, 1000));
     moments m = {0};

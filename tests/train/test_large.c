@@ -4,7 +4,7 @@
 
 #include "base/pool.h"
 #include "model/head.h"
-#include "model/large.h"
+#include "model/large_head.h"
 #include "problem.h"
 #include "train/chain.h"
 
@@ -41,13 +41,18 @@ static float *train(kind k, int threads, bool rows) {
         CHECK_OK(ctx, lli_head_rows(ctx, &model, K, D));
     else
         CHECK_OK(ctx, lli_head_model(ctx, &model, K, D));
-    assert_true(rows || !model.kernels->large || model.ops == &lli_large_ops);
+    assert_true(rows || !model.kernels->large || model.ops == &lli_large_head_ops);
     float *theta = problem_room(model.floats, sizeof *theta), *out = problem_room(K * (D + 1), sizeof *out);
     model.ops->pack(&model, theta, (const float *[]){p.head->W, p.head->b});
-    lli_chain_options options = {
-        .lr = 0.01, .batch_size = B, .prior_precision = 1, .noise = k.noise, .drop16 = k.drop16, .seed = 7, .resampled = k.resampled};
+    lli_chain_options options = {.optimiser = k.noise ? &lli_optimiser_sgld : &lli_optimiser_sgd,
+                                 .lr = 0.01,
+                                 .batch_size = B,
+                                 .prior_precision = 1,
+                                 .drop16 = k.drop16,
+                                 .seed = 7,
+                                 .resampled = k.resampled};
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, B, 0, k.resampled));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, &model, p.data, &lli_rule_langevin, B, 0, k.resampled));
     lli_chain_start(chain, &options, theta);
     job j = {chain, STEPS};
     CHECK_OK(ctx, lli_pool_run(ctx, run, &j, 1));

@@ -8,10 +8,10 @@
 #include "problem.h"
 #include "train/solve.h"
 
-/* f of theta [K,ld], in f64 throughout. */
+/* f of theta [K,ld], in f64 throughout, divided by the sum of the weights. */
 static double plain_objective(const problem *p, const double *theta, double tau) {
     int64_t ld = lli_kernels_stride(p->D);
-    double nll = 0, square = 0;
+    double nll = 0, square = 0, weight = 0;
     for (int64_t i = 0; i < p->N; i++) {
         double logits[64], most = -INFINITY, total = 0;
         for (int64_t k = 0; k < p->K; k++) {
@@ -22,11 +22,13 @@ static double plain_objective(const problem *p, const double *theta, double tau)
         }
         for (int64_t k = 0; k < p->K; k++)
             total += exp(logits[k] - most);
-        nll += log(total) + most - logits[p->y[i]];
+        double w = p->data->weights ? (double)p->data->weights[i] : 1;
+        nll += w * (log(total) + most - logits[p->y[i]]);
+        weight += w;
     }
     for (int64_t i = 0; i < p->K * ld; i++)
         square += theta[i] * theta[i];
-    return nll / (double)p->N + tau / (2 * (double)p->N) * square;
+    return nll / weight + tau / (2 * weight) * square;
 }
 
 static double *random_theta(const problem *p) {
@@ -38,15 +40,28 @@ static double *random_theta(const problem *p) {
     return theta;
 }
 
+/* Weights of least .. least + span. */
+static void weigh(ll_context *ctx, problem *p, double least, double span) {
+    double *w = problem_room(p->N, sizeof *w);
+    for (int64_t i = 0; i < p->N; i++)
+        w[i] = least + span * check_uniform(8, i);
+    ll_array view = ll_array_view(w, LL_DTYPE_F64, 1, &p->N);
+    CHECK_OK(ctx, ll_dataset_weigh(ctx, p->data, &view, NULL));
+    free(w);
+}
+
 static void test_gradient(void **state) {
     (void)state;
     static const struct {
         int64_t N, D, K;
         double tau;
-    } cases[] = {{300, 6, 4, 1}, {40, 3, 2, 0}, {700, 17, 5, 50}, {257, 1, 3, 2}};
+        bool weighted;
+    } cases[] = {{300, 6, 4, 1, false}, {40, 3, 2, 0, false}, {700, 17, 5, 50, false}, {257, 1, 3, 2, false}, {300, 6, 4, 1, true}};
     for (size_t c = 0; c < LLI_COUNT(cases); c++) {
         ll_context *ctx = check_context(1);
         problem p = problem_new(ctx, cases[c].N, cases[c].D, cases[c].K);
+        if (cases[c].weighted)
+            weigh(ctx, &p, 0.1, 2);
         int64_t ld = lli_kernels_stride(p.D);
         double *theta = random_theta(&p), *gradient = problem_room(p.K * ld, sizeof *gradient), value;
         lli_objective *objective;
@@ -82,6 +97,7 @@ static void test_threads(void **state) {
     for (int threads = 1; threads <= 3; threads++) {
         ll_context *ctx = check_context(threads);
         problem p = problem_new(ctx, 5000, 9, 3);
+        weigh(ctx, &p, 0.1, 2);
         int64_t ld = lli_kernels_stride(p.D);
         bytes = (size_t)(p.K * ld) * sizeof(double);
         double *theta = random_theta(&p);
@@ -143,6 +159,16 @@ static void test_map(void **state) {
         ll_array label_view = ll_array_view(y, LL_DTYPE_I64, 1, &N);
         ll_dataset *data;
         CHECK_OK(ctx, ll_dataset_new(&data, ctx, ll_array_view(z, LL_DTYPE_F64, 2, (int64_t[]){N, D}), &label_view, 0));
+        double weight = (double)N;
+        if (json_object_get(c, "weights")) {
+            double *w = fixture_reals(c, "weights", N);
+            ll_array view = ll_array_view(w, LL_DTYPE_F64, 1, &N);
+            CHECK_OK(ctx, ll_dataset_weigh(ctx, data, &view, NULL));
+            weight = lli_dataset_weight(data);
+            free(w);
+        }
+        if (json_object_get(c, "balanced"))
+            CHECK_OK(ctx, ll_dataset_balance(ctx, data));
         ll_head_solve_options options = ll_head_solve_options_default();
         assert_true(options.tolerance <= 1e-5 && options.iterations_max == 1000 && options.prior_precision == 1);
         options.prior_precision = fixture_real(c, "tau");
@@ -150,9 +176,9 @@ static void test_map(void **state) {
         CHECK_OK(ctx, ll_head_solve(&head, ctx, data, &options));
         assert_true(ll_head_gradient_norm(head) <= 1e-5);
         assert_int_equal(n.warnings, 0);
-        assert_non_null(strstr(n.text, "theta* is the MAP"));
-        /* a gradient of norm 1e-5 leaves an error of at most 1e-5 N / tau, the least curvature being tau / N */
-        double allowed = fmax(1e-4, 1.1e-5 * (double)N / options.prior_precision), worst = 0;
+        assert_non_null(strstr(n.text, "the MAP is found"));
+        /* a gradient of norm 1e-5 leaves an error of at most 1e-5 w / tau, the least curvature being tau / w, w = sum of the weights */
+        double allowed = fmax(1e-4, 1.1e-5 * weight / options.prior_precision), worst = 0;
         for (int64_t k = 0; k < K; k++)
             for (int64_t j = 0; j <= D; j++) {
                 double have = (double)(j < D ? ((const float *)ll_head_weight_view(head).data)[k * D + j]
@@ -177,6 +203,87 @@ static void test_map(void **state) {
         ll_context_free(ctx);
     }
     json_decref(root);
+}
+
+static double most_apart(const ll_head *a, const ll_head *b) {
+    const float *v = ll_head_weight_view(a).data, *w = ll_head_weight_view(b).data;
+    double worst = 0;
+    for (int64_t i = 0; i < ll_head_classes(a) * ll_head_features(a); i++)
+        worst = fmax(worst, fabs((double)v[i] - (double)w[i]));
+    return worst;
+}
+
+/* A row of weight m is m equal rows, for m = 0 too, with the same prior. Weights of 1 change no bit, and a common factor of weights and
+ * prior changes nothing but rounding. */
+static void test_weights_are_repeats(void **state) {
+    (void)state;
+    enum { MOST = 4 };
+    ll_context *ctx = check_context(1);
+    problem p = problem_new(ctx, 120, 5, 3);
+    ll_head_solve_options options = ll_head_solve_options_default();
+    options.tolerance = 1e-7;
+    options.prior_precision = 5;
+    ll_head *plain, *ones, *weighed, *repeated, *scaled;
+    CHECK_OK(ctx, ll_head_solve(&plain, ctx, p.data, &options));
+    double *w = problem_room(p.N, sizeof *w);
+    float *z = problem_room(MOST * p.N * p.D, sizeof *z);
+    int64_t *y = problem_room(MOST * p.N, sizeof *y), n = 0;
+    for (int64_t i = 0; i < p.N; i++)
+        w[i] = 1;
+    ll_array view = ll_array_view(w, LL_DTYPE_F64, 1, &p.N);
+    CHECK_OK(ctx, ll_dataset_weigh(ctx, p.data, &view, NULL));
+    CHECK_OK(ctx, ll_head_solve(&ones, ctx, p.data, &options));
+    assert_memory_equal(ll_head_weight_view(ones).data, ll_head_weight_view(plain).data, (size_t)(p.K * p.D) * sizeof(float));
+    for (int64_t i = 0; i < p.N; i++) {
+        w[i] = (double)(i * 7 % (MOST + 1));
+        for (int64_t m = 0; m < (int64_t)w[i]; m++, n++) {
+            memcpy(z + n * p.D, p.z + i * p.D, (size_t)p.D * sizeof *z);
+            y[n] = p.y[i];
+        }
+    }
+    CHECK_OK(ctx, ll_dataset_weigh(ctx, p.data, &view, NULL));
+    CHECK_OK(ctx, ll_head_solve(&weighed, ctx, p.data, &options));
+    ll_array labels = ll_array_view(y, LL_DTYPE_I64, 1, &n);
+    ll_dataset *long_data;
+    CHECK_OK(ctx, ll_dataset_new(&long_data, ctx, ll_array_view(z, LL_DTYPE_F32, 2, (int64_t[]){n, p.D}), &labels, p.K));
+    CHECK_OK(ctx, ll_head_solve(&repeated, ctx, long_data, &options));
+    assert_true(most_apart(weighed, repeated) < 2e-5 && most_apart(weighed, plain) > 1e-2);
+    for (int64_t i = 0; i < p.N; i++)
+        w[i] *= 1e-6;
+    CHECK_OK(ctx, ll_dataset_weigh(ctx, p.data, &view, NULL));
+    options.prior_precision *= 1e-6;
+    CHECK_OK(ctx, ll_head_solve(&scaled, ctx, p.data, &options));
+    assert_true(most_apart(weighed, scaled) < 2e-5);
+    ll_head *const heads[] = {plain, ones, weighed, repeated, scaled};
+    for (size_t i = 0; i < LLI_COUNT(heads); i++)
+        ll_head_free(heads[i]);
+    ll_dataset_free(long_data);
+    free(w);
+    free(z);
+    free(y);
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
+/* Very uneven weights: L-BFGS still gets there, in coordinates made for them. */
+static void test_uneven_weights(void **state) {
+    (void)state;
+    notes n = {0, ""};
+    ll_context *ctx = noting_context(&n);
+    problem p = problem_new(ctx, 2000, 30, 4);
+    double *w = problem_room(p.N, sizeof *w);
+    for (int64_t i = 0; i < p.N; i++)
+        w[i] = exp(4 * (double)problem_number(8, i));
+    ll_array view = ll_array_view(w, LL_DTYPE_F64, 1, &p.N);
+    CHECK_OK(ctx, ll_dataset_weigh(ctx, p.data, &view, NULL));
+    ll_head *head;
+    CHECK_OK(ctx, ll_head_solve(&head, ctx, p.data, NULL));
+    assert_true(ll_head_gradient_norm(head) <= 1e-5);
+    assert_non_null(strstr(n.text, "the MAP is found"));
+    ll_head_free(head);
+    free(w);
+    problem_free(&p);
+    ll_context_free(ctx);
 }
 
 static void test_not_converged(void **state) {
@@ -253,6 +360,14 @@ static void test_refusals(void **state) {
         assert_null(head);
     }
     lli_memory_fail_at(ctx, 0);
+    const float one_row[2] = {1, 2};
+    const int32_t one_label = 2;
+    ll_array labels = ll_array_view(&one_label, LL_DTYPE_I32, 1, (int64_t[]){1});
+    ll_dataset *one_class;
+    CHECK_OK(ctx, ll_dataset_new(&one_class, ctx, ll_array_view(one_row, LL_DTYPE_F32, 2, (int64_t[]){1, 2}), &labels, 0));
+    CHECK_FAILS(ctx, LL_ERR_DATA, "labels are class 2", ll_head_solve(&head, ctx, one_class, NULL));
+    assert_null(head);
+    ll_dataset_free(one_class);
     ll_context_cancel(ctx);
     CHECK_FAILS(ctx, LL_ERR_CANCELLED, "interrupted", ll_head_solve(&head, ctx, p.data, NULL));
     problem_free(&p);
@@ -282,9 +397,15 @@ static void test_overflow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient),      cmocka_unit_test(test_threads),   cmocka_unit_test(test_map),
-        cmocka_unit_test(test_not_converged), cmocka_unit_test(test_refusals), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_not_converged),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_weights_are_repeats),
+        cmocka_unit_test(test_uneven_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ typedef struct spread {
 
 static spread run(ll_context *ctx, const lli_model *model, const ll_dataset *data, const lli_chain_options *o, const float *start) {
     lli_chain *chain;
-    CHECK_OK(ctx, lli_chain_new(&chain, ctx, model, data, o->batch_size, 0, false));
+    CHECK_OK(ctx, lli_chain_new(&chain, ctx, model, data, &lli_rule_langevin, o->batch_size, 0, false));
     lli_chain_start(chain, o, start);
     CHECK_OK(ctx, lli_chain_run(ctx, chain, BURN_IN));
     int64_t ld = lli_kernels_stride(1);
@@ -78,7 +78,8 @@ static void test_spread(void **state) {
     for (int k = 0; k < 2; k++)
         for (int j = 0; j < 2; j++)
             start[k * lli_kernels_stride(1) + j] = (float)map[2 * k + j];
-    lli_chain_options o = {.lr = fixture_real(c, "lr"), .prior_precision = fixture_real(c, "tau"), .seed = 5};
+    lli_chain_options o = {.optimiser = &lli_optimiser_sgd, .lr = fixture_real(c, "lr"), .seed = 5};
+    o.prior_precision = fixture_real(c, "tau");
     o.batch_size = fixture_integer(c, "B");
     spread full = run(ctx, &model, data, &o, start);
     o.independent = true;

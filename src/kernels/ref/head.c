@@ -26,7 +26,7 @@ bool lli_ref_dropped(const lli_mask *m, int64_t row, int64_t unit, int64_t D) {
     uint64_t bit = (uint64_t)(row * lli_mask_span(D) + unit);
     uint32_t number = 0;
     for (uint64_t plane = 0; plane < 16; plane++) {
-        lli_philox bits = lli_rng_block(m->stream, (bit / 128 * 16 + plane) | (uint64_t)m->layer << 56);
+        lli_philox bits = lli_rng_block(m->stream, m->start + ((bit / 128 * 16 + plane) | (uint64_t)m->layer << 56));
         number = number << 1 | (bits.lane[bit % 128 / 32] >> (bit % 32) & 1u);
     }
     return number < m->drop16;
@@ -52,7 +52,7 @@ static void logits(float *out, const float *theta, const float *z, int64_t n, in
         }
 }
 
-static double residual(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk) {
+static double residual(float *logits, const int32_t *labels, const float *weights, int64_t n, int64_t K, int64_t ldk) {
     double nll = 0;
     for (int64_t i = 0; i < n; i++) {
         float *row = logits + i * ldk;
@@ -69,7 +69,10 @@ static double residual(float *logits, const int32_t *labels, int64_t n, int64_t 
         for (int64_t k = K; k < ldk; k++)
             row[k] = 0;
         row[labels[i]] -= 1;
-        nll += (double)(logf(total) - correct);
+        float weight = weights ? weights[i] : 1;
+        for (int64_t k = 0; k < K; k++)
+            row[k] *= weight;
+        nll += (double)weight * (double)(logf(total) - correct);
     }
     return nll;
 }
@@ -125,7 +128,7 @@ static double step(float *theta, float *work, const lli_rows *rows, const lli_ba
     if (m)
         mask(z, z, m, 0, n, D, ld);
     logits(g, theta, z, n, K, ld, ldk);
-    double nll = residual(g, batch->labels, n, K, ldk);
+    double nll = residual(g, batch->labels, batch->weights, n, K, ldk);
     update(theta, g, z, u, n, K, D, ld, ldk);
     return nll;
 }
@@ -145,11 +148,13 @@ const lli_kernels lli_kernels_ref = {
     .panels = lli_ref_panels,
     .member_logits = lli_ref_member_logits,
     .predict = lli_ref_predict,
+    .tally = lli_ref_tally,
     .finish = lli_ref_finish,
     .adam = lli_ref_adam,
     .momentum = lli_ref_momentum,
     .conv = &lli_ref_conv,
     .norm = &lli_ref_norm,
+    .linear = &lli_ref_linear,
     .gemm_pack = lli_ref_gemm_pack,
     .gemm = lli_ref_gemm,
 };

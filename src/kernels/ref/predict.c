@@ -28,7 +28,8 @@ static void logits(lli_tally *t, const lli_members *m, int64_t member, int64_t i
     for (int64_t j = 0; j < t->D; j++) {
         lli_mask mask = m->mask ? *m->mask : (lli_mask){.drop16 = 1};
         mask.stream.step += (uint32_t)member;
-        if (m->mask && lli_ref_dropped(&mask, m->row + i, j, t->D))
+        mask.start = m->keys ? m->keys[i] : 0;
+        if (m->mask && lli_ref_dropped(&mask, m->keys ? 0 : m->row + i, j, t->D))
             continue;
         for (int64_t k = 0; k < t->K; k++)
             odds[lli_tally_place(i, k, t->K)] += W[k * t->D + j] * feature(t, i, j);
@@ -126,8 +127,12 @@ void lli_ref_member_logits(lli_tally *t, const lli_members *m) {
 }
 
 void lli_ref_predict(lli_tally *t, const lli_members *m) {
-    int64_t rows = lli_tally_padded(t->n);
     lli_ref_member_logits(t, m);
+    lli_ref_tally(t, m);
+}
+
+void lli_ref_tally(lli_tally *t, const lli_members *m) {
+    int64_t rows = lli_tally_padded(t->n);
     for (int64_t member = 0; member < m->count; member++) {
         float *odds = t->odds + member * rows * t->K;
         double *inverse = t->inverse + member * rows;

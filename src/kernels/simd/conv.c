@@ -30,10 +30,10 @@ typedef struct tap {
 
 /* What all tiles of a panel share. */
 typedef struct job {
-    const float *w;               /* the panel */
+    const float *w; /* the panel */
     const float *zeros;
-    int64_t in, width;            /* outputs that exist */
-    int64_t stride_x, stride_y;   /* between pixels of a tile */
+    int64_t in, width;          /* outputs that exist */
+    int64_t stride_x, stride_y; /* between pixels of a tile */
     bool relu;
     float bias[PANEL];
 } job;
@@ -67,29 +67,29 @@ INLINE void tile_rows(const job *j, float *y, const tap *taps, int count, const 
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
-        for (int v = 0; v < VECTORS; v++)
-            sum[r][v] = load(j->bias + v * W);
+    for (int v = 0; v < VECTORS; v++)
+        sum[r][v] = load(j->bias + v * W);
     for (int t = 0; t < count; t++)
         multiply(sum, j, &taps[t], rows);
     if (j->relu)
         UNROLL
-        for (int r = 0; r < rows; r++)
-            UNROLL
-            for (int v = 0; v < VECTORS; v++)
-                sum[r][v] = larger(all(0), sum[r][v]);
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < VECTORS; v++)
+        sum[r][v] = larger(all(0), sum[r][v]);
     UNROLL
     for (int r = 0; r < rows; r++, y += j->stride_y)
         if (j->width == PANEL)
             UNROLL
-            for (int v = 0; v < VECTORS; v++)
-                store(y + v * W, sum[r][v]);
-        else {
-            float out[PANEL];
-            UNROLL
-            for (int v = 0; v < VECTORS; v++)
-                store(out + v * W, sum[r][v]);
-            memcpy(y, out, (size_t)j->width * sizeof *out);
-        }
+    for (int v = 0; v < VECTORS; v++)
+        store(y + v * W, sum[r][v]);
+    else {
+        float out[PANEL];
+        UNROLL
+        for (int v = 0; v < VECTORS; v++)
+            store(out + v * W, sum[r][v]);
+        memcpy(y, out, (size_t)j->width * sizeof *out);
+    }
 }
 
 static void tile(const job *j, float *y, const tap *taps, int count, int rows) {
@@ -208,8 +208,8 @@ static void flip(float *flipped, const float *weights, const lli_conv_shape *s, 
 /* A chunk of images with its pixels in the order (v, u, image), so that a tap moves a row of pixels as a whole. */
 typedef struct chunk {
     int64_t n;
-    float *dy; /* [panels][pixels][16] */
-    float *x;  /* [pixels][TILE] of the channels under way; the last store ends beyond */
+    float *dy;  /* [panels][pixels][16] */
+    float *x;   /* [pixels][TILE] of the channels under way; the last store ends beyond */
     double *db; /* [panels * 16] */
 } chunk;
 
@@ -223,11 +223,9 @@ static void pack_dy(chunk *c, const float *dy, const lli_conv_shape *s, bool bia
                 const float *from = dy + (i * step + p) * s->out + q * PANEL;
                 if (width == PANEL)
                     UNROLL
-                    for (int v = 0; v < VECTORS; v++)
-                        store(to + v * W, load(from + v * W));
-                else
-                    for (int64_t o = 0; o < PANEL; o++)
-                        to[o] = o < width ? from[o] : 0;
+                for (int v = 0; v < VECTORS; v++)
+                    store(to + v * W, load(from + v * W));
+                else for (int64_t o = 0; o < PANEL; o++) to[o] = o < width ? from[o] : 0;
             }
     }
     if (!bias)
@@ -239,8 +237,8 @@ static void pack_dy(chunk *c, const float *dy, const lli_conv_shape *s, bool bia
             sum[v] = load_d(c->db + q * PANEL + v * H);
         for (int64_t p = 0; p < step * c->n; p++)
             UNROLL
-            for (int v = 0; v < PANEL / H; v++)
-                sum[v] += load_widened(c->dy + (q * step * c->n + p) * PANEL + v * H);
+        for (int v = 0; v < PANEL / H; v++)
+            sum[v] += load_widened(c->dy + (q * step * c->n + p) * PANEL + v * H);
         UNROLL
         for (int v = 0; v < PANEL / H; v++)
             store_d(c->db + q * PANEL + v * H, sum[v]);
@@ -269,8 +267,8 @@ INLINE void weights_rows(float *dw, const chunk *c, const float *dy, const lli_c
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
-        for (int v = 0; v < VECTORS; v++)
-            sum[r][v] = load(dw + r * PANEL + v * W);
+    for (int v = 0; v < VECTORS; v++)
+        sum[r][v] = load(dw + r * PANEL + v * W);
     int64_t down = t / 3 - 1, right = t % 3 - 1;
     int64_t top = LLI_MAX(0, -down), bottom = LLI_MIN(s->H, s->H - down), left = LLI_MAX(0, -right), end = LLI_MIN(s->W, s->W - right);
     for (int64_t v = top; v < bottom; v++) {
@@ -293,8 +291,8 @@ INLINE void weights_rows(float *dw, const chunk *c, const float *dy, const lli_c
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
-        for (int v = 0; v < VECTORS; v++)
-            store(dw + r * PANEL + v * W, sum[r][v]);
+    for (int v = 0; v < VECTORS; v++)
+        store(dw + r * PANEL + v * W, sum[r][v]);
 }
 
 static void weights_tile(float *dw, const chunk *c, const float *dy, const lli_conv_shape *s, int64_t t, int rows) {

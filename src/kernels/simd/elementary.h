@@ -30,8 +30,8 @@ INLINE void exp_times(vf *out, const vf *x, const int power, const int count) {
     UNROLL
     for (int c = 0; c < 5; c++)
         UNROLL
-        for (int i = 0; i < count; i++)
-            q[i] = fma_f(q[i], r[i], all(coefficient[c]));
+    for (int i = 0; i < count; i++)
+        q[i] = fma_f(q[i], r[i], all(coefficient[c]));
     UNROLL
     for (int i = 0; i < count; i++)
         out[i] = (vf)((vu)q[i] + ((vu)shifted[i] << 23));

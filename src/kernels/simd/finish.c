@@ -7,11 +7,11 @@ enum { R = LLI_TALLY_ROWS };
 
 /* p_hat of H rows, class by class. */
 typedef struct mean {
-    vd top;            /* class of the first member */
-    vd scaled;         /* 1 / LLI_TALLY_SCALE / weight of the members so far */
-    vd per_share;      /* 1 / their shares */
-    vd inverse;        /* p of the top class of the first */
-    vd first_inverse;  /* / LLI_TALLY_SCALE */
+    vd top;           /* class of the first member */
+    vd scaled;        /* 1 / LLI_TALLY_SCALE / weight of the members so far */
+    vd per_share;     /* 1 / their shares */
+    vd inverse;       /* p of the top class of the first */
+    vd first_inverse; /* / LLI_TALLY_SCALE */
 } mean;
 
 INLINE mean mean_start(const lli_tally *t, int64_t row, double weight, int64_t shares) {

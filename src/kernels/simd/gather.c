@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of features, f32 or f16, to augmented f32 rows. Rows come in any order, so those ahead are asked for early. */
+/* Rows of features, f32 or f16, to augmented f32 rows. Rows come in any order, so they are prefetched. */
 #include "base/half.h"
 #include "base/status.h"
 #include "kernels/simd/level.h"

@@ -9,7 +9,7 @@
 enum {
     TILE = LLI_GEMM_TILE,
     PANEL = LLI_GEMM_PANEL,
-    PART = 2 * W, /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
+    PART = 2 * W,               /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
     GROUPS = (TILE + W - 1) / W /* vectors that hold a tile's rows */
 };
 
@@ -113,14 +113,14 @@ INLINE void pack_tile(float *out, const lli_matrix *a, int64_t m, int64_t k, int
 }
 
 /* Calls `what` with the number of rows of a tile as its last argument, which the compiler then knows. */
-#define FOR_ROWS(rows, what, ...)                  \
-    switch (rows) {                                \
-    case 6: what(__VA_ARGS__, 6); break;           \
-    case 5: what(__VA_ARGS__, 5); break;           \
-    case 4: what(__VA_ARGS__, 4); break;           \
-    case 3: what(__VA_ARGS__, 3); break;           \
-    case 2: what(__VA_ARGS__, 2); break;           \
-    default: what(__VA_ARGS__, 1); break;          \
+#define FOR_ROWS(rows, what, ...)         \
+    switch (rows) {                       \
+    case 6: what(__VA_ARGS__, 6); break;  \
+    case 5: what(__VA_ARGS__, 5); break;  \
+    case 4: what(__VA_ARGS__, 4); break;  \
+    case 3: what(__VA_ARGS__, 3); break;  \
+    case 2: what(__VA_ARGS__, 2); break;  \
+    default: what(__VA_ARGS__, 1); break; \
     }
 
 void LEVEL(gemm_pack)(float *out, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end) {
@@ -199,26 +199,24 @@ INLINE void tile_of(const block *k, int64_t tile, float *c, const int R) {
         const places *place = a.place + k->p;
         if (count == k->length)
             UNROLL4
-            for (int64_t q = 0; q < count; q++, value += R, b += PANEL) {
-                vf x = load(b), y = load(b + W);
-                UNROLL
-                for (int r = 0; r < R; r++) {
-                    vf z = all(value[r]);
-                    sum[2 * r] = fma_f(z, x, sum[2 * r]);
-                    sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
-                }
+        for (int64_t q = 0; q < count; q++, value += R, b += PANEL) {
+            vf x = load(b), y = load(b + W);
+            UNROLL
+            for (int r = 0; r < R; r++) {
+                vf z = all(value[r]);
+                sum[2 * r] = fma_f(z, x, sum[2 * r]);
+                sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
             }
-        else
-            UNROLL2
-            for (int64_t q = 0; q < count; q++, value += R) {
-                vf x = load(b + place[q]), y = load(b + place[q] + W);
-                UNROLL
-                for (int r = 0; r < R; r++) {
-                    vf z = all(value[r]);
-                    sum[2 * r] = fma_f(z, x, sum[2 * r]);
-                    sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
-                }
+        }
+        else UNROLL2 for (int64_t q = 0; q < count; q++, value += R) {
+            vf x = load(b + place[q]), y = load(b + place[q] + W);
+            UNROLL
+            for (int r = 0; r < R; r++) {
+                vf z = all(value[r]);
+                sum[2 * r] = fma_f(z, x, sum[2 * r]);
+                sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
             }
+        }
         finish(k, c, part, sum, R);
     }
 }
@@ -267,11 +265,9 @@ static const float *panel_of(float *out, const lli_gemm *g, int64_t p, int64_t l
     for (int64_t q = 0; q < length; q++, b += g->row)
         if (columns == PANEL)
             UNROLL
-            for (int v = 0; v < PANEL; v += W)
-                store(out + q * PANEL + v, load(b + v));
-        else
-            for (int64_t c = 0; c < PANEL; c++)
-                out[q * PANEL + c] = c < columns ? b[c] : 0;
+    for (int v = 0; v < PANEL; v += W)
+        store(out + q * PANEL + v, load(b + v));
+    else for (int64_t c = 0; c < PANEL; c++) out[q * PANEL + c] = c < columns ? b[c] : 0;
     return out;
 }
 

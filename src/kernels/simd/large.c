@@ -54,8 +54,8 @@ static void pack_rows(float *out, const float *const row[TILE], int64_t length) 
         UNROLL
         for (int a = 0; a < W; a++)
             UNROLL
-            for (int g = 0; g < GROUPS; g++)
-                store(out + (j + a) * TILE + g * W, x[g][a]);
+        for (int g = 0; g < GROUPS; g++)
+            store(out + (j + a) * TILE + g * W, x[g][a]);
     }
 }
 
@@ -71,10 +71,10 @@ static void logits_panel(float *g, const float *packed, const float *theta, int6
             UNROLL
             for (int r = 0; r < TILE; r++)
                 UNROLL
-                for (int v = 0; v < 2; v++) {
-                    float *to = out + r * CLASSES + v * W;
-                    store(to, add ? load(to) + sum[r][v] : sum[r][v]);
-                }
+            for (int v = 0; v < 2; v++) {
+                float *to = out + r * CLASSES + v * W;
+                store(to, add ? load(to) + sum[r][v] : sum[r][v]);
+            }
         }
     }
 }
@@ -84,7 +84,7 @@ static void logits(float *g, const float *theta, const float *z, float *packed, 
     for (int64_t j = 0; j <= s->D; j += s->length) {
         int64_t length = LLI_MIN(s->length, s->D + 1 - j), stride = s->length * TILE;
         for (int64_t t = 0; t < tiles; t++) {
-            const float *row[TILE]; /* rows that are missing repeat the last: nobody reads their logits */
+            const float *row[TILE]; /* missing rows repeat the last; their logits are not read */
             for (int r = 0; r < TILE; r++)
                 row[r] = z + LLI_MIN(first + t * TILE + r, end - 1) * s->ld + j;
             pack_rows(packed + t * stride, row, length);
@@ -101,8 +101,8 @@ static void logits(float *g, const float *theta, const float *z, float *packed, 
 INLINE void copy_row(float *to, int64_t to_stride, const float *from, int64_t from_stride, int64_t panels) {
     for (int64_t q = 0; q < panels; q++)
         UNROLL
-        for (int v = 0; v < CLASSES; v += W)
-            store(to + q * to_stride + v, load(from + q * from_stride + v));
+    for (int v = 0; v < CLASSES; v += W)
+        store(to + q * to_stride + v, load(from + q * from_stride + v));
 }
 
 static void forward(const lli_large_work *w, const float *theta, const lli_rows *rows, const lli_batch *batch, const lli_mask *mask,
@@ -116,7 +116,7 @@ static void forward(const lli_large_work *w, const float *theta, const lli_rows 
     for (int64_t i = first; i < end; i++) {
         float *g = w->g + i * CLASSES;
         copy_row(row, CLASSES, g, s->rows * CLASSES, s->panels);
-        w->nll[i] = LEVEL(residual)(row, batch->labels + i, 1, s->K, ldk);
+        w->nll[i] = LEVEL(residual)(row, batch->labels + i, batch->weights ? batch->weights + i : NULL, 1, s->K, ldk);
         copy_row(g, s->rows * CLASSES, row, CLASSES, s->panels);
     }
 }
@@ -129,8 +129,8 @@ static void pack_columns(float *out, const float *z, const lli_large_shape *s, i
         float *to = out + i * TILE;
         for (int64_t c = 0; c < whole; c += TILE, to += s->stride)
             UNROLL
-            for (int v = 0; v < TILE; v += W)
-                store(to + v, load(row + c + v));
+        for (int v = 0; v < TILE; v += W)
+            store(to + v, load(row + c + v));
     }
     for (int64_t c = whole; c < width; c++)
         for (int64_t i = 0; i < s->n; i++)
@@ -144,21 +144,21 @@ INLINE void update_tile(float *theta, float *partial, const float *packed, const
         vf sum[TILE][2] = {{{0}}};
         if (!from_zero)
             UNROLL
-            for (int r = 0; r < TILE; r++)
-                UNROLL
-                for (int v = 0; v < 2; v++)
-                    sum[r][v] = load(partial + r * CLASSES + part + v * W);
+        for (int r = 0; r < TILE; r++)
+            UNROLL
+        for (int v = 0; v < 2; v++)
+            sum[r][v] = load(partial + r * CLASSES + part + v * W);
         multiply(sum, packed, g + part, rows);
         UNROLL
         for (int r = 0; r < TILE; r++)
             UNROLL
-            for (int v = 0; v < 2; v++) {
-                int at = r * CLASSES + part + v * W;
-                if (last)
-                    store(theta + at, fma_f(sum[r][v], scale, load(theta + at) * shrink));
-                else
-                    store(partial + at, sum[r][v]);
-            }
+        for (int v = 0; v < 2; v++) {
+            int at = r * CLASSES + part + v * W;
+            if (last)
+                store(theta + at, fma_f(sum[r][v], scale, load(theta + at) * shrink));
+            else
+                store(partial + at, sum[r][v]);
+        }
     }
 }
 

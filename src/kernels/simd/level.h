@@ -17,7 +17,7 @@ int64_t LEVEL(step_floats)(int64_t B, int64_t D, int64_t K);
 void LEVEL(gather)(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld);
 void LEVEL(mask)(float *out, const float *z, const lli_mask *mask, int64_t first, int64_t n, int64_t D, int64_t ld);
 void LEVEL(logits)(float *logits, const float *theta, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
-double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk);
+double LEVEL(residual)(float *logits, const int32_t *labels, const float *weights, int64_t n, int64_t K, int64_t ldk);
 void LEVEL(update)(float *theta, const float *g, const float *z, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld,
                    int64_t ldk);
 void LEVEL(gradient)(double *gradient, const float *g, const float *z, int64_t n, int64_t K, int64_t ld, int64_t ldk);
@@ -40,12 +40,13 @@ void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double wei
 extern const struct lli_large LEVEL(large);
 extern const struct lli_conv_kernels LEVEL(conv);
 extern const struct lli_norm_kernels LEVEL(norm);
+extern const struct lli_linear_kernels LEVEL(linear);
 
 /* The arithmetic of a step on a tiny head, STEP_PAIR rows at a time: z repeats its last row up to a multiple of that.
  * g has K times as many floats. Asks memory for the rows `next` (NULL: none), repeated in the same way. */
 enum { STEP_PAIR = 2 * LLI_BYTES / 4, STEP_TINY_D = 64, STEP_TINY_K = 16 };
-double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels, const lli_update *u,
-                        int64_t n, int64_t K, int64_t D, int64_t ld);
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels,
+                        const float *weights, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld);
 
 /* The mask and the two products on rows that lie anywhere. For the mask the first row has index `first`; update also asks memory for the
  * rows `next` (NULL: none), n of them. */

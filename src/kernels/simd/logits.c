@@ -55,8 +55,8 @@ INLINE void tile(const work *w, int64_t i, int64_t k, const int R, const int C) 
     UNROLL
     for (int r = 0; r < R; r++)
         UNROLL
-        for (int c = 0; c < C; c++)
-            out[r * w->ldk + c] = w->add ? out[r * w->ldk + c] + total[r * C + c] : total[r * C + c];
+    for (int c = 0; c < C; c++)
+        out[r * w->ldk + c] = w->add ? out[r * w->ldk + c] + total[r * C + c] : total[r * C + c];
 }
 
 /* Rows i to i + R - 1 of the tiles t0 to t1 of classes. The tiles of one call have C or C - 1 classes. */

@@ -36,25 +36,24 @@ INLINE bool mask_plane(mask_state *m, const philox p[2], bool one) {
     UNROLL
     for (int u = 0; u < 2; u++)
         UNROLL
-        for (int word = 0; word < 4; word++) {
-            if (one)
-                m->dropped[u][word] |= m->open[u][word] & ~p[u].word[word];
-            m->open[u][word] &= one ? p[u].word[word] : ~p[u].word[word];
-            any |= m->open[u][word];
-        }
+    for (int word = 0; word < 4; word++) {
+        if (one)
+            m->dropped[u][word] |= m->open[u][word] & ~p[u].word[word];
+        m->open[u][word] &= one ? p[u].word[word] : ~p[u].word[word];
+        any |= m->open[u][word];
+    }
     return any_bit(any);
 }
 
-/* The 128 bits of each group: 1 = dropped. Plane q of group g is block 16 g + q; plane 0 is the top bit of the 16-bit numbers. Planes are
+/* The 128 bits of each group: 1 = dropped. Plane q is the block `first` + q; plane 0 is the top bit of the 16-bit numbers. Planes are
  * drawn in pairs, since a single one would leave the processor idle; the last one comes alone if they are odd. */
-INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const philox_stream *stream, const uint32_t used[4],
-                        const vq group[2]) {
+INLINE void mask_planes(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const philox_stream *stream, const uint32_t used[4],
+                        const vq first[2]) {
     const int planes = 16 - __builtin_ctz(m->drop16);
     mask_state state = {.dropped = {{{0}}}};
     for (int word = 0; word < 4; word++)
         state.open[0][word] = state.open[1][word] = all_q(used[word]);
-    const vq first = all_q((uint64_t)m->layer << 56);
-    vq block[4] = {group[0] << 4 | first, group[1] << 4 | first};
+    vq block[4] = {first[0], first[1]};
     bool any = true;
     int plane = 0;
     for (; plane + 1 < planes && any; plane += 2) {
@@ -84,6 +83,13 @@ INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const 
             memcpy(bits[u * H + lane] + 2, &half[1][lane], sizeof half[1][lane]);
         }
     }
+}
+
+/* The same of groups by number: plane q of group g is block 16 g + q of its layer. */
+INLINE void mask_groups(uint32_t bits[MASK_GROUPS][4], const lli_mask *m, const philox_stream *stream, const uint32_t used[4],
+                        const vq group[2]) {
+    const vq start = all_q(m->start + ((uint64_t)m->layer << 56));
+    mask_planes(bits, m, stream, used, (const vq[2]){(group[0] << 4) + start, (group[1] << 4) + start});
 }
 
 #endif

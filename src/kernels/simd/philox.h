@@ -42,18 +42,18 @@ INLINE void philox_blocks(philox *out, const philox_stream *s, const vq *block, 
     UNROLL
     for (int round = 0; round < 10; round++)
         UNROLL
-        for (int u = 0; u < U; u++) {
-            vq p0 = multiply_low(c[u][0], all_q(0xD2511F53u)), p1 = multiply_low(c[u][2], all_q(0xCD9E8D57u));
-            c[u][0] = p1 >> 32 ^ c[u][1] ^ s->key[round][0];
-            c[u][1] = p1;
-            c[u][2] = p0 >> 32 ^ c[u][3] ^ s->key[round][1];
-            c[u][3] = p0;
-        }
+    for (int u = 0; u < U; u++) {
+        vq p0 = multiply_low(c[u][0], all_q(0xD2511F53u)), p1 = multiply_low(c[u][2], all_q(0xCD9E8D57u));
+        c[u][0] = p1 >> 32 ^ c[u][1] ^ s->key[round][0];
+        c[u][1] = p1;
+        c[u][2] = p0 >> 32 ^ c[u][3] ^ s->key[round][1];
+        c[u][3] = p0;
+    }
     UNROLL
     for (int u = 0; u < U; u++)
         UNROLL
-        for (int word = 0; word < 4; word++)
-            out[u].word[word] = c[u][word];
+    for (int word = 0; word < 4; word++)
+        out[u].word[word] = c[u][word];
 }
 
 /* The low halves of `even` and `odd`, alternating. */

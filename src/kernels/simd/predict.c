@@ -9,11 +9,11 @@
 
 enum {
     R = LLI_TALLY_ROWS,
-    PAIR = 2 * R, /* rows whose masks are drawn at once */
+    PAIR = 2 * R,                    /* rows whose masks are drawn at once */
     CHUNK_BYTES = 64 * 1024,         /* of weights, within the second-level cache, beside the next chunk */
     MASKED_CHUNK_BYTES = 128 * 1024, /* with masks: the more classes, the fewer times a panel is masked */
     STRETCH = 4 * LLI_TALLY_PANEL,   /* features of a chunk: 4 KB of each class, so that few pages are touched at a time */
-    LINE = 16, /* floats of a cache line */
+    LINE = 16,                       /* floats of a cache line */
     WORDS = LLI_TALLY_PANEL / 32
 };
 
@@ -37,8 +37,8 @@ INLINE void tile(float *out, const float *z, const weights *in, const int C, con
         const int64_t end = LLI_MIN(length, j0 + LINE);
         if (ahead)
             UNROLL
-            for (int c = 0; c < C; c++)
-                __builtin_prefetch(ahead + c * D + j0, 0, 2);
+        for (int c = 0; c < C; c++)
+            __builtin_prefetch(ahead + c * D + j0, 0, 2);
         UNROLL2
         for (int64_t j = j0; j < end; j++) {
             vf x[2];
@@ -74,9 +74,9 @@ typedef struct work {
     const lli_tally *t;
     const lli_members *m;
     int64_t groups;
-    tiling tiles; /* of a head */
-    int64_t j0, length;    /* the panel */
-    int64_t ahead;         /* distance, in floats, of the chunk of weights to ask for; 0: none */
+    tiling tiles;       /* of a head */
+    int64_t j0, length; /* the panel */
+    int64_t ahead;      /* distance, in floats, of the chunk of weights to ask for; 0: none */
 } work;
 
 /* Tiles t0 to t1 of the heads stacked one after the other, with one panel. `pass` counts masks, heads count members without. */
@@ -146,6 +146,26 @@ INLINE void short_rows(mask_words *out, const lli_mask *m, const philox_stream *
     }
 }
 
+/* Rows with keys of their own: each has the groups of row 0, whose blocks start at its key. Those behind the last row have no mask. */
+INLINE void keyed_rows(mask_words *out, const lli_mask *m, const philox_stream *stream, const uint32_t used[4], int64_t first, int64_t rows,
+                       const work *w) {
+    const int two = w->length > 128;
+    const int64_t known = LLI_MIN(rows, w->t->n - first);
+    const uint64_t start = ((uint64_t)m->layer << 56) + (uint64_t)(w->j0 / 128 * 16);
+    for (int64_t t = 0; t < rows << two; t += MASK_GROUPS) {
+        uint32_t bits[MASK_GROUPS][4];
+        uint64_t number[MASK_GROUPS];
+        for (int64_t a = 0; a < MASK_GROUPS; a++)
+            number[a] = w->m->keys[first + LLI_MIN((t + a) >> two, known - 1)] + start + 16 * (uint64_t)((t + a) & two);
+        vq block[2];
+        memcpy(block, number, sizeof block);
+        mask_planes(bits, m, stream, used, block);
+        for (int64_t a = 0; a < LLI_MIN(MASK_GROUPS, (rows << two) - t); a++)
+            for (int64_t word = 0; word < 4; word++)
+                out->word[((t + a) & two) * 4 + word][(t + a) >> two] = bits[a][word];
+    }
+}
+
 /* A bit of 1 turns its lane to 0. From the last unit of a word to the first: its bit is the sign. */
 INLINE void mask_panel(float *out, const float *z, const mask_words *words, int64_t first, int64_t length) {
     for (int64_t j0 = 0; j0 < length; j0 += 32) {
@@ -156,10 +176,10 @@ INLINE void mask_panel(float *out, const float *z, const mask_words *words, int6
             bits[v] = load_i((const int32_t *)words->word[j0 / 32] + first + v * W) << (int32_t)(32 - count);
         for (int64_t j = j0 + count - 1; j >= j0; j--)
             UNROLL
-            for (int v = 0; v < R / W; v++) {
-                store(out + j * R + v * W, (vf)((vi)load(z + j * R + v * W) & ~(bits[v] >> 31)));
-                bits[v] <<= 1;
-            }
+        for (int v = 0; v < R / W; v++) {
+            store(out + j * R + v * W, (vf)((vi)load(z + j * R + v * W) & ~(bits[v] >> 31)));
+            bits[v] <<= 1;
+        }
     }
 }
 
@@ -173,7 +193,9 @@ static void masked_product(const work *w, const lli_mask *mask, const philox_str
         for (int64_t pass = 0; pass < w->m->count; pass++) {
             const int64_t end = LLI_MIN(w->groups, pair + 2), row = w->m->row + pair * R, rows = (end - pair) * R;
             stream.counter[0] = all_q(mask->stream.step + (uint32_t)pass);
-            if (lli_mask_span(w->t->D) < 128)
+            if (w->m->keys)
+                keyed_rows(&words, mask, &stream, used, pair * R, rows, w);
+            else if (lli_mask_span(w->t->D) < 128)
                 short_rows(&words, mask, &stream, used, row, rows, w);
             else
                 long_rows(&words, mask, &stream, used, row, rows, w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The softmax of training, in f32 and in place: logits -> p - 1{k = y}, and the loss.
+/* The softmax of training, in f32 and in place: logits -> w (p - 1{k = y}), and the loss.
  * Few classes: W rows at a time, transposed, lanes = rows. Many: row by row, lanes = classes. K alone decides, so a row's bits do not
  * depend on its neighbours. */
 #include <float.h>
@@ -10,12 +10,27 @@
 
 enum { FEW = 32 };
 
-/* sum of log(total) - correct in row order. A total that is not finite stands for a logit that is not. */
-INLINE double losses(vf total, vf correct, int64_t rows) {
-    vf loss = log_f(total) - correct + (total - total);
+/* log(total) - correct. A total that is not finite stands for a logit that is not. */
+INLINE vf losses(vf total, vf correct) {
+    return log_f(total) - correct + (total - total);
+}
+
+/* In row order. */
+INLINE double sum_rows(vf loss, int64_t rows) {
     double sum = 0;
     for (int64_t r = 0; r < rows; r++)
         sum += (double)loss[r];
+    return sum;
+}
+
+/* Residuals and losses times the weights of their rows. */
+static double weigh(float *logits, vf loss, const float *weights, int64_t rows, int64_t K, int64_t ldk) {
+    double sum = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t k = 0; k < K; k += W)
+            store(logits + r * ldk + k, load(logits + r * ldk + k) * all(weights[r]));
+        sum += (double)weights[r] * (double)loss[r];
+    }
     return sum;
 }
 
@@ -48,7 +63,7 @@ INLINE void store_columns(float *logits, const vf *x, vf factor, int64_t rows, i
             store(logits + r * ldk, t[r]);
 }
 
-static double few_classes(float *logits, const int32_t *labels, int64_t rows, int64_t K, int64_t ldk) {
+static double few_classes(float *logits, const int32_t *labels, const float *weights, int64_t rows, int64_t K, int64_t ldk) {
     vf x[FEW + W], top = all(-INFINITY), total = {0};
     float correct[W] = {0};
     int64_t padded = (K + W - 1) / W * W;
@@ -73,7 +88,8 @@ static double few_classes(float *logits, const int32_t *labels, int64_t rows, in
             store(logits + r * ldk + k, (vf){0});
         logits[r * ldk + labels[r]] -= 1;
     }
-    return losses(total, load(correct) - top, rows);
+    vf loss = losses(total, load(correct) - top);
+    return weights ? weigh(logits, loss, weights, rows, K, ldk) : sum_rows(loss, rows);
 }
 
 /* exp(logit - largest) of W classes from k on, 0 beyond K. */
@@ -84,7 +100,7 @@ INLINE vf exponentials(vf *total, float *row, int64_t k, vf largest, int64_t K) 
     return e;
 }
 
-static double many_classes(float *row, int32_t label, int64_t K, int64_t ldk) {
+static double many_classes(float *row, int32_t label, const float *weight, int64_t K, int64_t ldk) {
     int64_t full = K / W * W;
     vf top = load(row + K - W), total = {0}, correct = all(row[label]); /* the first and last vector overlap */
     for (int64_t k = 0; k < full; k += W)
@@ -99,16 +115,17 @@ static double many_classes(float *row, int32_t label, int64_t K, int64_t ldk) {
     for (int64_t k = (K + W - 1) / W * W; k < ldk; k += W)
         store(row + k, (vf){0});
     row[label] -= 1;
-    return losses(total, correct - top, 1);
+    vf loss = losses(total, correct - top);
+    return weight ? weigh(row, loss, weight, 1, K, ldk) : (double)loss[0];
 }
 
-double LEVEL(residual)(float *logits, const int32_t *labels, int64_t n, int64_t K, int64_t ldk) {
+double LEVEL(residual)(float *logits, const int32_t *labels, const float *weights, int64_t n, int64_t K, int64_t ldk) {
     double nll = 0;
     int64_t step = K <= FEW ? W : 1;
     for (int64_t i = 0; i < n; i += step)
         if (K <= FEW)
-            nll += few_classes(logits + i * ldk, labels + i, LLI_MIN(n - i, W), K, ldk);
+            nll += few_classes(logits + i * ldk, labels + i, weights ? weights + i : NULL, LLI_MIN(n - i, W), K, ldk);
         else
-            nll += many_classes(logits + i * ldk, labels[i], K, ldk);
+            nll += many_classes(logits + i * ldk, labels[i], weights ? weights + i : NULL, K, ldk);
     return nll;
 }

@@ -7,8 +7,8 @@
 enum {
     POINTER = sizeof(void *) / sizeof(float), /* in floats, like */
     LANE = LLI_BYTES / 4,
-    NEAR = 6 * 1024,                          /* theta that leaves room for rows in the first-level cache */
-    MASKED = 8                                /* those rows */
+    NEAR = 6 * 1024, /* theta that leaves room for rows in the first-level cache */
+    MASKED = 8       /* those rows */
 };
 
 static int64_t round_up(int64_t n) {
@@ -61,10 +61,10 @@ double LEVEL(step)(float *theta, float *work, const lli_rows *rows, const lli_ba
     if (mask)
         find(place, places, z, NULL, n, ld);
     if (tiny)
-        return LEVEL(step_tiny)(theta, g, place, next, batch->labels, u, n, K, D, ld);
+        return LEVEL(step_tiny)(theta, g, place, next, batch->labels, batch->weights, u, n, K, D, ld);
     if (!mask)
         LEVEL(logits_of)(g, theta, place, n, K, ld, ldk);
-    double nll = LEVEL(residual)(g, batch->labels, n, K, ldk);
+    double nll = LEVEL(residual)(g, batch->labels, batch->weights, n, K, ldk);
     LEVEL(update_of)(theta, g, place, next, u, n, K, D, ld, ldk);
     return nll;
 }

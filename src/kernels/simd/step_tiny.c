@@ -51,21 +51,21 @@ INLINE void logits_tile(pair *p, const vf (*x)[2], const float *theta, int64_t k
     UNROLL2
     for (int64_t j = 0; j < D; j++)
         UNROLL
-        for (int c = 0; c < C; c++) {
-            vf y = all(theta[c * ld + j]);
-            sum[c][0] = fma_f(y, x[j][0], sum[c][0]);
-            sum[c][1] = fma_f(y, x[j][1], sum[c][1]);
-        }
+    for (int c = 0; c < C; c++) {
+        vf y = all(theta[c * ld + j]);
+        sum[c][0] = fma_f(y, x[j][0], sum[c][0]);
+        sum[c][1] = fma_f(y, x[j][1], sum[c][1]);
+    }
     vi class = (vi){0} + (int32_t)k;
     UNROLL
     for (int c = 0; c < C; c++, class += 1)
         UNROLL
-        for (int h = 0; h < 2; h++) {
-            p->logits[k + c][h] = sum[c][h];
-            p->top[h] = larger(p->top[h], sum[c][h]);
-            p->low[h] = smaller(p->low[h], sum[c][h]);
-            p->correct[h] = choose(p->label[h] == class, sum[c][h], p->correct[h]);
-        }
+    for (int h = 0; h < 2; h++) {
+        p->logits[k + c][h] = sum[c][h];
+        p->top[h] = larger(p->top[h], sum[c][h]);
+        p->low[h] = smaller(p->low[h], sum[c][h]);
+        p->correct[h] = choose(p->label[h] == class, sum[c][h], p->correct[h]);
+    }
 }
 
 static void logits_of_pair(pair *p, const float *const *z, const int32_t *labels, const float *theta, tiling tiles, int64_t ld, int64_t D) {
@@ -79,13 +79,13 @@ static void logits_of_pair(pair *p, const float *const *z, const int32_t *labels
     }
     for (int64_t j = 0; j < D; j += 4)
         UNROLL
-        for (int h = 0; h < 2; h++) {
-            vf t[4];
-            transpose_four(t, z + h * W, j);
-            UNROLL
-            for (int c = 0; c < 4; c++)
-                x[j + c][h] = t[c];
-        }
+    for (int h = 0; h < 2; h++) {
+        vf t[4];
+        transpose_four(t, z + h * W, j);
+        UNROLL
+        for (int c = 0; c < 4; c++)
+            x[j + c][h] = t[c];
+    }
     for (int64_t t = 0, k = 0, C; t < tiles.count; t++, k += C) {
         C = tiles.small + (t < tiles.larger);
         switch (C) {
@@ -121,18 +121,32 @@ INLINE void exponentials(vf total[2], vf (*x)[2], const vf top[2], const int C) 
     UNROLL
     for (int c = 0; c < C; c++)
         UNROLL
-        for (int h = 0; h < 2; h++)
-            x[c][h] -= top[h];
+    for (int h = 0; h < 2; h++)
+        x[c][h] -= top[h];
     exp_each(x[0], 2 * C);
     UNROLL
     for (int c = 0; c < C; c++)
         UNROLL
-        for (int h = 0; h < 2; h++)
-            total[h] += x[c][h];
+    for (int h = 0; h < 2; h++)
+        total[h] += x[c][h];
 }
 
-/* Logits of a pair of vectors of rows -> g = p - 1{k = y}, stored by class; `inside` says which lanes are rows. */
-INLINE void residual_of_pair(float *g, losses *l, pair *p, const vi inside[2], int64_t K, int64_t stride) {
+/* What residual_of_pair stored and what it adds to the loss, times the weights [STEP_PAIR] of the rows. */
+static double weigh_pair(float *g, const pair *p, const vf total[2], const float *weights, int64_t K, int64_t stride) {
+    double sum = 0;
+    for (int64_t k = 0; k < K; k++)
+        for (int h = 0; h < 2; h++)
+            store(g + k * stride + h * W, load(g + k * stride + h * W) * load(weights + h * W));
+    for (int h = 0; h < 2; h++) {
+        vf loss = log_f(total[h]) - (p->correct[h] - p->top[h]) + (total[h] - total[h]);
+        for (int r = 0; r < W; r++)
+            sum += (double)weights[h * W + r] * (double)loss[r];
+    }
+    return sum;
+}
+
+/* Logits of a pair of vectors of rows -> g = w (p - 1{k = y}), stored by class; `inside` says which lanes are rows. */
+INLINE void residual_of_pair(float *g, losses *l, pair *p, const float *weights, const vi inside[2], int64_t K, int64_t stride) {
     vf total[2] = {{0}}, inverse[2];
     for (int64_t k = 0; k + 1 < K; k += 2)
         exponentials(total, p->logits + k, p->top, 2);
@@ -142,17 +156,23 @@ INLINE void residual_of_pair(float *g, losses *l, pair *p, const vi inside[2], i
     for (int h = 0; h < 2; h++) {
         total[h] = fma_f(p->low[h] - p->top[h], (vf){0}, total[h]); /* NaN if a logit lies infinitely far below: exp alone would hide it */
         inverse[h] = 1.0f / total[h];
+    }
+    if (!weights)
+        UNROLL
+    for (int h = 0; h < 2; h++) {
         l->product *= choose(inside[h], total[h], all(1));
         l->gaps += (vf)((vi)(p->correct[h] - p->top[h]) & inside[h]);
     }
     vi class = {0};
     for (int64_t k = 0; k < K; k++, class += 1)
         UNROLL
-        for (int h = 0; h < 2; h++)
-            store(g + k * stride + h * W, fma_f(p->logits[k][h], inverse[h], (vf)((vi)all(-1) & (p->label[h] == class))));
+    for (int h = 0; h < 2; h++)
+        store(g + k * stride + h * W, fma_f(p->logits[k][h], inverse[h], (vf)((vi)all(-1) & (p->label[h] == class))));
+    if (weights)
+        l->sum += weigh_pair(g, p, total, weights, K, stride);
 }
 
-/* The second product: theta from the sums over the batch, while memory is asked for the next rows. */
+/* The second product: theta from the sums over the batch, while the next rows are prefetched. */
 typedef struct second {
     float *theta;
     const float *g;
@@ -172,8 +192,8 @@ INLINE void update_tile(const second *w, int64_t k, int64_t j, const int C, cons
         vf x[3];
         if (fetch)
             UNROLL
-            for (int v = 0; v < V; v += LINE / W)
-                __builtin_prefetch(next[i] + j + v * W);
+        for (int v = 0; v < V; v += LINE / W)
+            __builtin_prefetch(next[i] + j + v * W);
         UNROLL
         for (int v = 0; v < V; v++)
             x[v] = load(row + v * W);
@@ -188,10 +208,10 @@ INLINE void update_tile(const second *w, int64_t k, int64_t j, const int C, cons
     UNROLL
     for (int c = 0; c < C; c++)
         UNROLL
-        for (int v = 0; v < V; v++) {
-            float *place = theta + c * ld + v * W;
-            store(place, fma_f(sum[c][v], w->scale, load(place) * w->shrink));
-        }
+    for (int v = 0; v < V; v++) {
+        float *place = theta + c * ld + v * W;
+        store(place, fma_f(sum[c][v], w->scale, load(place) * w->shrink));
+    }
 }
 
 INLINE void any_tile(const second *w, int64_t k, int64_t C, int64_t j, const int V, const bool fetch) {
@@ -214,24 +234,28 @@ INLINE void update_columns(const second *w, tiling tiles, int64_t j, const int V
     }
 }
 
-double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels, const lli_update *u,
-                        int64_t n, int64_t K, int64_t D, int64_t ld) {
+double LEVEL(step_tiny)(float *theta, float *g, const float *const *z, const float *const *next, const int32_t *labels,
+                        const float *weights, const lli_update *u, int64_t n, int64_t K, int64_t D, int64_t ld) {
     const int64_t stride = (n + STEP_PAIR - 1) / STEP_PAIR * STEP_PAIR, vectors = (D + W) / W;
     tiling tiles = tiles_of(K, TILE_CLASSES);
     losses l = {all(1), {0}, 0};
     for (int64_t i = 0, pairs = 0; i < n; i += STEP_PAIR) {
         pair p;
         int32_t some[STEP_PAIR] = {0};
+        float few[STEP_PAIR] = {0};
         const int32_t *label = labels + i;
+        const float *weight = weights ? weights + i : NULL;
         if (n - i < STEP_PAIR)
             label = memcpy(some, label, (size_t)(n - i) * sizeof *some);
+        if (weight && n - i < STEP_PAIR)
+            weight = memcpy(few, weight, (size_t)(n - i) * sizeof *few);
         logits_of_pair(&p, z + i, label, theta, tiles, ld, D);
         if (next)
             UNROLL
-            for (int r = 0; r < STEP_PAIR; r++)
-                __builtin_prefetch(next[i + r]);
+        for (int r = 0; r < STEP_PAIR; r++)
+            __builtin_prefetch(next[i + r]);
         const int32_t left = (int32_t)LLI_MIN(n - i, STEP_PAIR);
-        residual_of_pair(g + i, &l, &p, (const vi[2]){LANES(vi) < left, LANES(vi) < left - W}, K, stride);
+        residual_of_pair(g + i, &l, &p, weight, (const vi[2]){LANES(vi) < left, LANES(vi) < left - W}, K, stride);
         if (++pairs % FLUSH == 0)
             flush(&l);
     }

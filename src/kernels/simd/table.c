@@ -30,6 +30,7 @@ const lli_kernels LEVEL(kernels) = {
     .panels = LEVEL(panels),
     .member_logits = LEVEL(member_logits),
     .predict = LEVEL(predict),
+    .tally = LEVEL(tally),
     .finish = LEVEL(finish),
     .adam = LEVEL(adam),
     .momentum = LEVEL(momentum),
@@ -38,4 +39,5 @@ const lli_kernels LEVEL(kernels) = {
     .large = &LEVEL(large),
     .conv = &LEVEL(conv),
     .norm = &LEVEL(norm),
+    .linear = &LEVEL(linear),
 };

@@ -10,12 +10,12 @@ enum { R = LLI_TALLY_ROWS, CLASSES = 16 }; /* summed at a time, then added to th
 typedef struct group {
     lli_tally *t;
     const lli_members *m;
-    int64_t g, vectors;  /* vectors of rows that are there */
-    int64_t rows;        /* of all groups: distance of members in inverse and top */
-    float largest[LLI_TALLY_CHUNK][R];  /* logit */
-    float others[LLI_TALLY_CHUNK][R];   /* o = sum of p_k / p_top over the other classes, scaled */
-    float apart[LLI_TALLY_CHUNK][R];    /* sum of p_k / p_top times g - 1 + exp(-g), g = what it gained on the first member, scaled */
-    float inverse[LLI_TALLY_CHUNK][R];  /* 1 / (1 + o) in f32 */
+    int64_t g, vectors;                /* vectors of rows that are there */
+    int64_t rows;                      /* of all groups: distance of members in inverse and top */
+    float largest[LLI_TALLY_CHUNK][R]; /* logit */
+    float others[LLI_TALLY_CHUNK][R];  /* o = sum of p_k / p_top over the other classes, scaled */
+    float apart[LLI_TALLY_CHUNK][R];   /* sum of p_k / p_top times g - 1 + exp(-g), g = what it gained on the first member, scaled */
+    float inverse[LLI_TALLY_CHUNK][R]; /* 1 / (1 + o) in f32 */
 } group;
 
 INLINE float *odds_of(const group *w, int64_t member) {
@@ -76,8 +76,8 @@ INLINE void find_odds_of(group *w, int64_t from, int64_t to, int64_t i, int64_t 
     if (!is_first)
         for (int64_t k = 0; k < count; k++)
             UNROLL
-            for (int v = 0; v < V; v++)
-                first[k * V + v] = first_odds(t->first + start + k * R + v * W);
+    for (int v = 0; v < V; v++)
+        first[k * V + v] = first_odds(t->first + start + k * R + v * W);
     for (int64_t a = from; a < to; a++) {
         float *x = odds_of(w, a) + k0 * R + i;
         const int32_t *top = t->top + a * w->rows + w->g * R + i;
@@ -103,15 +103,15 @@ INLINE void find_odds_of(group *w, int64_t from, int64_t to, int64_t i, int64_t 
         }
         for (int64_t k = 0; k < count; k++, index += 1)
             UNROLL
-            for (int v = 0; v < V; v++) {
-                vf e = load(x + k * R + v * W);
-                sum[v] += (vf)((vi)e & (best[v] != index));
-            }
+        for (int v = 0; v < V; v++) {
+            vf e = load(x + k * R + v * W);
+            sum[v] += (vf)((vi)e & (best[v] != index));
+        }
         if (!is_first)
             for (int64_t k = 0; k < count; k++)
                 UNROLL
-                for (int v = 0; v < V; v++)
-                    apart[v] += apart_of(load(x + k * R + v * W), gap[k * V + v] - load(first_gap + k * R + v * W), first[k * V + v]);
+        for (int v = 0; v < V; v++)
+            apart[v] += apart_of(load(x + k * R + v * W), gap[k * V + v] - load(first_gap + k * R + v * W), first[k * V + v]);
         UNROLL
         for (int v = 0; v < V; v++) {
             float *others = w->others[a] + i + v * W, *far = w->apart[a] + i + v * W;
@@ -143,7 +143,7 @@ INLINE void find_inverse(float *x, double *inverse, float *narrow_inverse, const
     store(narrow_inverse, narrow(half[0], half[1]));
 }
 
-/* Each step for all members before the next: what a member has to wait for is done when its turn comes. */
+/* Each step for all members before the next, so that no member waits for its own previous result. */
 INLINE void softmaxes(group *w, int64_t from, int64_t to, const bool is_first) {
     lli_tally *t = w->t;
     const int64_t end = w->vectors * W, row = w->g * R;
@@ -216,11 +216,11 @@ INLINE void add_differences(const group *w, int64_t place, const float *odds, in
     UNROLL2
     for (int64_t a = 0; a < count; a++, odds += stride, p_top += rows)
         UNROLL
-        for (int h = 0; h < 2; h++) {
-            vd d = load_widened(odds + h * H) * load_d(p_top + h * H) - first[h], wd = weighted ? d * weight[a] : d;
-            shift[h] += wd;
-            square[h] = fma_d(wd, d, square[h]);
-        }
+    for (int h = 0; h < 2; h++) {
+        vd d = load_widened(odds + h * H) * load_d(p_top + h * H) - first[h], wd = weighted ? d * weight[a] : d;
+        shift[h] += wd;
+        square[h] = fma_d(wd, d, square[h]);
+    }
     UNROLL
     for (int h = 0; h < 2; h++) {
         if (!w->m->truth)

@@ -7,19 +7,19 @@
 #include "kernels/simd/vector.h"
 
 enum {
-    ROWS = 128,         /* of the batch at a time: their 16 columns of z and their g stay in the first-level cache */
-    CHUNK = 4,          /* tiles of classes that pass over them */
-    SUMS = 12,          /* vectors of sums in a tile, at most */
-    LINE = 16           /* floats of a cache line */
+    ROWS = 128, /* of the batch at a time: their 16 columns of z and their g stay in the first-level cache */
+    CHUNK = 4,  /* tiles of classes that pass over them */
+    SUMS = 12,  /* vectors of sums in a tile, at most */
+    LINE = 16   /* floats of a cache line */
 };
 
 typedef enum target { UPDATE, GRADIENT } target;
 typedef enum layout { TOGETHER, APART, APART_FETCH } layout; /* of the rows: one after the other, anywhere, anywhere and more to ask for */
 
 typedef struct work {
-    float *theta;            /* of UPDATE */
-    double *gradient;        /* of GRADIENT */
-    vf shrink, scale;        /* of UPDATE; scale is negated */
+    float *theta;     /* of UPDATE */
+    double *gradient; /* of GRADIENT */
+    vf shrink, scale; /* of UPDATE; scale is negated */
     const float *g, *z;
     const float *const *rows, *const *next; /* of APART */
     int64_t n, ld, ldk;
@@ -45,8 +45,8 @@ INLINE void tile(const work *w, float *partial, int64_t i0, int64_t i1, int64_t 
     const float *g = w->g + i0 * w->ldk + k, *z = where == TOGETHER ? w->z + i0 * w->ld + j : NULL;
     if (i0 > 0)
         UNROLL
-        for (int s = 0; s < C * V; s++)
-            sum[s] = load(partial + s * W);
+    for (int s = 0; s < C * V; s++)
+        sum[s] = load(partial + s * W);
     UNROLL2
     for (int64_t i = i0; i < i1; i++, g += w->ldk, z += where == TOGETHER ? w->ld : 0) {
         vf x[4];
@@ -54,8 +54,8 @@ INLINE void tile(const work *w, float *partial, int64_t i0, int64_t i1, int64_t 
             z = w->rows[i] + j;
         if (where == APART_FETCH)
             UNROLL
-            for (int v = 0; v < V; v += LINE / W)
-                __builtin_prefetch(w->next[i] + j + v * W, 0, 2);
+        for (int v = 0; v < V; v += LINE / W)
+            __builtin_prefetch(w->next[i] + j + v * W, 0, 2);
         UNROLL
         for (int v = 0; v < V; v++)
             x[v] = load(z + v * W);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Vectors of one level in the compilers' own vector types, and the few operations they lack: fused multiply-add, the widening product,
- * the square root, sums over lanes in a fixed order. The only kernels file with intrinsics. */
+/* Vectors of one level in the compilers' own vector types, and the few operations that these do not have: fused multiply-add, the
+ * widening product, the square root, sums over lanes in a fixed order. The only kernels file with intrinsics. */
 #ifndef LLI_KERNELS_SIMD_VECTOR_H
 #define LLI_KERNELS_SIMD_VECTOR_H
 
@@ -48,7 +48,7 @@ typedef float vh_memory __attribute__((vector_size(LLI_BYTES / 2), aligned(4), m
 typedef float v4_memory __attribute__((vector_size(16), aligned(4), may_alias));
 
 INLINE vf load(const float *x) {
-    return (vf)*(const vf_memory *)x;
+    return (vf) * (const vf_memory *)x;
 }
 
 INLINE void store(float *x, vf v) {
@@ -56,7 +56,7 @@ INLINE void store(float *x, vf v) {
 }
 
 INLINE vd load_d(const double *x) {
-    return (vd)*(const vd_memory *)x;
+    return (vd) * (const vd_memory *)x;
 }
 
 INLINE void store_d(double *x, vd v) {
@@ -70,7 +70,7 @@ INLINE vf load_halves(const float *low, const float *high) {
 #endif
 
 INLINE vi load_i(const int32_t *x) {
-    return (vi)*(const vi_memory *)x;
+    return (vi) * (const vi_memory *)x;
 }
 
 /* H integers, exactly. */
@@ -78,7 +78,7 @@ INLINE vd load_integers(const int32_t *x) {
 #if LLI_BYTES == 32
     return (vd)_mm256_cvtepi32_pd(_mm_loadu_si128((const __m128i_u *)x));
 #else
-    return __builtin_convertvector((vhi)*(const vhi_memory *)x, vd);
+    return __builtin_convertvector((vhi) * (const vhi_memory *)x, vd);
 #endif
 }
 
@@ -86,7 +86,7 @@ INLINE vd load_widened(const float *x) {
 #if LLI_BYTES == 32
     return (vd)_mm256_cvtps_pd(_mm_loadu_ps(x));
 #else
-    return __builtin_convertvector((vh)*(const vh_memory *)x, vd);
+    return __builtin_convertvector((vh) * (const vh_memory *)x, vd);
 #endif
 }
 
@@ -174,7 +174,7 @@ INLINE vd fma_d(vd a, vd b, vd c) {
 #endif
 }
 
-/* Product of the low 32 bits of each 64-bit lane; what stands above them is ignored. */
+/* Product of the low 32 bits of each 64-bit lane; the high bits are ignored. */
 INLINE vq multiply_low(vq a, vq b) {
 #if LLI_BYTES == 32
     return (vq)_mm256_mul_epu32((__m256i)a, (__m256i)b);
@@ -210,14 +210,14 @@ INLINE vf larger(vf a, vf b) {
 
 /* The less and the larger of two vectors of integers. */
 #if LLI_BYTES == 32
-#define INTEGER_EXTREME(name, intrinsic, type, sign)                    \
-    INLINE vi name(vi a, vi b) {                                        \
-        return (vi)intrinsic((__m256i)a, (__m256i)b);                   \
+#define INTEGER_EXTREME(name, intrinsic, type, sign)  \
+    INLINE vi name(vi a, vi b) {                      \
+        return (vi)intrinsic((__m256i)a, (__m256i)b); \
     }
 #else
-#define INTEGER_EXTREME(name, intrinsic, type, sign)                    \
-    INLINE vi name(vi a, vi b) {                                        \
-        return (vi)choose((vi)((type)a sign (type)b), (vf)a, (vf)b);    \
+#define INTEGER_EXTREME(name, intrinsic, type, sign)                 \
+    INLINE vi name(vi a, vi b) {                                     \
+        return (vi)choose((vi)((type)a sign(type) b), (vf)a, (vf)b); \
     }
 #endif
 INTEGER_EXTREME(least_unsigned, _mm256_min_epu32, vu, <)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""What calls return. Every result prints as the command prints it, and shows as a table in a notebook."""
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+
+from . import _lastlayer as native
+from ._arrays import path_text, take, view
+from ._run import how
+
+PLAIN, JSON, CSV, MARKDOWN = range(4)
+
+
+class Result:
+    """Numbers of the library under their names: `result.n` is `result.to_dict()["n"]`. None = undefined."""
+
+    _handle: Any = None
+
+    def _text(self, form: int) -> str:
+        return native.text(self._handle, form, None)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """Everything, as the command's JSON has it."""
+        if "_dict" not in self.__dict__:
+            self.__dict__["_dict"] = json.loads(self._text(JSON))
+        return self.__dict__["_dict"]
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            values = self.to_dict()
+            if name in values:
+                return values[name]
+        raise AttributeError(f"{type(self).__name__} has no {name!r}")
+
+    def __dir__(self) -> List[str]:
+        return sorted({*super().__dir__(), *self.to_dict()})
+
+    def __str__(self) -> str:
+        return self._text(PLAIN).rstrip()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return markdown_html(self._text(MARKDOWN))
+
+
+def markdown_html(text: str) -> str:
+    """The subset of Markdown that the library writes: tables, lists, paragraphs."""
+    out: List[str] = []
+    rows: List[str] = []
+
+    def cells(line: str) -> List[str]:
+        return [html.escape(cell.strip().replace("\\[", "[").replace("\\|", "|")) for cell in line.strip().strip("|").split("|")]
+
+    def end_table() -> None:
+        if rows:
+            head = "".join(f"<th>{cell}</th>" for cell in cells(rows[0]))
+            body = "".join("<tr>" + "".join(f"<td style='text-align:right'>{cell}</td>" for cell in cells(row)) + "</tr>" for row in rows[2:])
+            out.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+            rows.clear()
+
+    notes: List[str] = []
+    for line in text.splitlines():
+        if line.startswith("|"):
+            rows.append(line)
+            continue
+        end_table()
+        if line.startswith("- **"):
+            name, _, meaning = line[4:].partition("**: ")
+            notes.append(f"<li><b>{html.escape(name)}</b>: {html.escape(meaning)}</li>")
+        elif line.strip():
+            out.append(f"<p>{html.escape(line)}</p>")
+    end_table()
+    if notes:
+        out.append("<details><summary>what the columns mean</summary><ul>" + "".join(notes) + "</ul></details>")
+    return "<div>" + "".join(out) + "</div>"
+
+
+class Evaluation(Result):
+    """Metrics with intervals. `e.accuracy`, `e.aurc["sr"]`, `e.intervals`, `print(e)`."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+
+class Comparison(Result):
+    """All methods side by side, and the one to take. `c.methods`, `c.recommended`, `print(c)`."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+
+class Contrast(Result):
+    """Given predictions side by side, against the first of them."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+
+class Certificate(Result):
+    """A cut that keeps its word: `c.certified`, `c.cut`, `c.statement`."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the certificate, .json."""
+        native.certificate_write(self._handle, path_text(path), how())
+
+
+class Calibration(Result):
+    """A temperature, or scales and shifts for each class: `c.temperature`, `c.nll_before`, `c.nll`."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        info = native.calibration_info(handle)
+        self.scale, self.shift = view(info.pop("parameters"), handle)  # type: ignore[misc]
+        self.__dict__["_dict"] = {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in info.items()}
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def log_probs(self, *, probs: Any = None, logits: Any = None) -> np.ndarray:
+        """Calibrated log-probabilities [N,K] of new outputs, [N,K] or [S,N,K]."""
+        if (probs is None) == (logits is None):
+            raise TypeError("expected either probs or logits")
+        outputs = take(probs if logits is None else logits, "probs" if logits is None else "logits")
+        sizes = native.array_memory(outputs)[1][2]
+        out = np.empty((sizes[-2] if len(sizes) > 1 else 0, self.classes))
+        native.calibration_apply(self._handle, outputs, logits is not None, out, how())
+        return out
+
+    def probs(self, *, probs: Any = None, logits: Any = None) -> np.ndarray:
+        """Calibrated probabilities [N,K] of new outputs."""
+        return np.exp(self.log_probs(probs=probs, logits=logits))
+
+
+class Threshold(Result):
+    """A cut of one confidence: answer when it is at least `t.cut`. Chosen and measured on the same points."""
+
+    def __init__(self, by: str, values: Dict[str, Any]) -> None:
+        if not values["found"]:
+            values.update(cut=None, coverage=None, risk=None)
+        self.__dict__["_dict"] = {"by": by, **values}
+
+    def __str__(self) -> str:
+        if not self.found:
+            return f"no cut of {self.by} reaches this risk: {self.errors} of {self.n} points are wrong, and the surest ones are among them"
+        return (f"answer when {self.by} >= {self.cut:.17g}: answers {100 * self.coverage:.2f} % of {self.n} points, "
+                f"{100 * self.risk:.2f} % of those wrong (chosen on these points; certify gives a promise)")
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"
+
+
+class Sets(Result):
+    """Sets of classes that hold the true one: `s.mask` [N,K], `s.size` [N], `s.sets()`."""
+
+    def __init__(self, rule: Any, made: tuple, classes: int) -> None:
+        self._rule = rule
+        self._handle, packed, size = made
+        self.size = view(size, self._handle)
+        bits = np.unpackbits(view(packed, self._handle), axis=1, bitorder="little")  # type: ignore[arg-type]
+        self.mask = bits[:, :classes].astype(bool)
+
+    def _text(self, form: int) -> str:
+        return native.text(self._rule, form, self._handle)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def sets(self, names: Optional[List[Any]] = None) -> List[List[Any]]:
+        """The classes in each set, by number or by name."""
+        return [[int(k) if names is None else names[k] for k in np.flatnonzero(row)] for row in self.mask]
+
+
+class Report:
+    """One self-contained HTML page. A notebook shows it inline."""
+
+    def __init__(self, page: str) -> None:
+        self.html = page
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.html.encode()) / 1e3:.0f} KB of HTML; .save(path) writes it, a notebook shows it)"
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the page."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self.html, quote=True)}" style="width:100%;height:720px;border:1px solid #ccc"></iframe>'

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* Values may carry noise, such as the rounding of f32 logits: near the end, where they no longer show progress, the slope alone decides. */
+#include "base/minimise.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { HISTORY = 20, TRIALS_MAX = 40 }; /* pairs kept; trials per line */
+
+static const double sufficient = 1e-4, curvature = 0.9;
+
+typedef struct search {
+    lli_minimise *m;
+    int64_t n;
+    double *x, *g;             /* point and gradient; x is the caller's */
+    double *x_new, *g_new, *d; /* trial and direction */
+    double norm;               /* as the function told it last */
+    double *s, *y;             /* [HISTORY,n] differences of points and gradients */
+    double rho[HISTORY];       /* 1 / <s,y> */
+    int64_t pairs;             /* made so far; the last HISTORY are kept */
+    double value, slope;
+} search;
+
+static double dot(const double *a, const double *b, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static void add_scaled(double *a, double scale, const double *b, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        a[i] += scale * b[i];
+}
+
+static ll_status evaluate(ll_context *ctx, search *v, double *value, double *g, const double *x) {
+    return v->m->function(ctx, v->m->arg, value, &v->norm, g, x);
+}
+
+/* d = -H g by the two-loop recursion. */
+static void find_direction(search *v) {
+    int64_t n = v->n, kept = LLI_MIN(v->pairs, HISTORY);
+    double alpha[HISTORY];
+    for (int64_t i = 0; i < n; i++)
+        v->d[i] = -v->g[i];
+    for (int64_t p = v->pairs - 1; p >= v->pairs - kept; p--) {
+        int64_t slot = p % HISTORY;
+        alpha[slot] = v->rho[slot] * dot(v->s + slot * n, v->d, n);
+        add_scaled(v->d, -alpha[slot], v->y + slot * n, n);
+    }
+    if (kept) {
+        int64_t slot = (v->pairs - 1) % HISTORY;
+        const double *y = v->y + slot * n;
+        double scale = 1 / (v->rho[slot] * dot(y, y, n));
+        for (int64_t i = 0; i < n; i++)
+            v->d[i] *= scale;
+    }
+    for (int64_t p = v->pairs - kept; p < v->pairs; p++) {
+        int64_t slot = p % HISTORY;
+        double beta = v->rho[slot] * dot(v->y + slot * n, v->d, n);
+        add_scaled(v->d, alpha[slot] - beta, v->s + slot * n, n);
+    }
+    v->slope = dot(v->g, v->d, n);
+}
+
+/* Finds a step that meets both Wolfe conditions; x_new, g_new and *value are of that point. False if none was found. */
+static ll_status search_line(ll_context *ctx, search *v, double *value, bool *found) {
+    double low = 0, high = INFINITY, t = v->pairs ? 1 : 1 / sqrt(dot(v->g, v->g, v->n));
+    double noise = v->m->noise * fmax(1, fabs(v->value));
+    *found = false;
+    for (int trial = 0; trial < TRIALS_MAX; trial++) {
+        for (int64_t i = 0; i < v->n; i++)
+            v->x_new[i] = v->x[i] + t * v->d[i];
+        LLI_TRY(evaluate(ctx, v, value, v->g_new, v->x_new));
+        double slope = dot(v->g_new, v->d, v->n);
+        bool lower = *value <= v->value + sufficient * t * v->slope;
+        bool same = *value <= v->value + noise && slope <= -curvature * v->slope; /* too close to tell: not past the minimum by much */
+        if (!(lower || same))
+            high = t;
+        else if (slope < curvature * v->slope)
+            low = t;
+        else {
+            *found = true;
+            return LL_OK;
+        }
+        t = isfinite(high) ? 0.5 * (low + high) : 2 * t;
+    }
+    return LL_OK;
+}
+
+static void remember(search *v) {
+    int64_t slot = v->pairs % HISTORY, n = v->n;
+    double *s = v->s + slot * n, *y = v->y + slot * n;
+    for (int64_t i = 0; i < n; i++) {
+        s[i] = v->x_new[i] - v->x[i];
+        y[i] = v->g_new[i] - v->g[i];
+    }
+    double sy = dot(s, y, n);
+    if (sy > 1e-300) {
+        v->rho[slot] = 1 / sy;
+        v->pairs++;
+    }
+    memcpy(v->x, v->x_new, (size_t)n * sizeof *v->x);
+    memcpy(v->g, v->g_new, (size_t)n * sizeof *v->g);
+}
+
+static ll_status iterate(ll_context *ctx, search *v) {
+    lli_minimise *m = v->m;
+    LLI_TRY(evaluate(ctx, v, &v->value, v->g, v->x));
+    bool restarted = false;
+    for (m->iterations = 0;; m->iterations++) {
+        m->norm = v->norm;
+        if (!isfinite(v->value) || !isfinite(m->norm))
+            return lli_fail(ctx, LL_ERR_DIVERGED, "%s became infinite or NaN at iteration %" PRId64 "; scale its inputs down", m->what,
+                            m->iterations);
+        if (m->norm <= m->tolerance || m->iterations >= m->iterations_max)
+            break;
+        lli_progress(ctx, m->what, (double)m->iterations, (double)m->iterations_max);
+        find_direction(v);
+        double value;
+        bool found;
+        LLI_TRY(search_line(ctx, v, &value, &found));
+        if (!found) { /* the curvature pairs mislead: once, start again from the gradient; then accept what is */
+            if (restarted || v->pairs == 0)
+                break;
+            restarted = true;
+            v->pairs = 0;
+            v->norm = m->norm; /* of x, not of the last trial */
+            continue;
+        }
+        restarted = false;
+        remember(v);
+        v->value = value;
+    }
+    lli_progress(ctx, m->what, 1, 1);
+    return evaluate(ctx, v, &m->value, v->g, v->x); /* a failed line search leaves the function elsewhere */
+}
+
+ll_status lli_minimise_run(ll_context *ctx, lli_minimise *m, double *x) {
+    search v = {.m = m, .n = m->n, .x = x};
+    ll_status status;
+    double **blocks[] = {&v.g, &v.x_new, &v.g_new, &v.d};
+    for (size_t i = 0; i < LLI_COUNT(blocks); i++)
+        LLI_DO(lli_memory_new(ctx, blocks[i], v.n, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &v.s, v.n, HISTORY * sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &v.y, v.n, HISTORY * sizeof(double)));
+    LLI_DO(iterate(ctx, &v));
+done:
+    for (size_t i = 0; i < LLI_COUNT(blocks); i++)
+        lli_memory_free(*blocks[i]);
+    lli_memory_free(v.s);
+    lli_memory_free(v.y);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* L-BFGS for smooth convex functions, with a weak Wolfe line search by bisection. */
+#ifndef LLI_BASE_MINIMISE_H
+#define LLI_BASE_MINIMISE_H
+
+#include "base/context.h"
+
+/* Value and gradient [n] at x [n]. `norm` is that of the gradient which the tolerance is about: where x are other coordinates than the
+ * caller's own, it is not the one of g. */
+typedef ll_status lli_minimise_function(ll_context *ctx, void *arg, double *value, double *norm, double *g, const double *x);
+
+typedef struct lli_minimise {
+    int64_t n;
+    lli_minimise_function *function;
+    void *arg;
+    double tolerance; /* on the norm */
+    int64_t iterations_max;
+    double noise;     /* relative: values closer than this are the same, and the slope alone decides */
+    const char *what; /* of the progress, and "WHAT left the finite numbers" */
+    /* The results. */
+    double value, norm;
+    int64_t iterations;
+} lli_minimise;
+
+/* From x to the minimum. The function is called last at the x that is returned. Not converged is no failure: `norm` tells. */
+ll_status lli_minimise_run(ll_context *ctx, lli_minimise *m, double *x) LL_CHECK_RESULT;
+
+#endif

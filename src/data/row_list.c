@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Row lists from text. */
+#include "data/row_list.h"
+
+#include <inttypes.h>
+
+#include "base/memory.h"
+
+/* A whole number at *text, which moves behind it; -1 if there is none. */
+static int64_t parse_number(const char **text) {
+    int64_t value = -1;
+    for (; **text >= '0' && **text <= '9' && value < (int64_t)1 << 56; ++*text)
+        value = 10 * LLI_MAX(value, 0) + (**text - '0');
+    return value;
+}
+
+/* One piece "a" or "a:b" as [first, end). */
+static bool parse_piece(const char **text, int64_t *first, int64_t *end) {
+    *first = parse_number(text);
+    *end = *first + 1;
+    if (*first < 0)
+        return false;
+    if (**text == ':') {
+        ++*text;
+        *end = parse_number(text);
+    }
+    return *end > *first && (**text == 0 || **text == ',');
+}
+
+ll_status lli_row_list_parse(ll_context *ctx, int64_t **out, int64_t *count, const char *text, int64_t N) {
+    *out = NULL;
+    *count = 0;
+    if (!text)
+        return LL_OK;
+    for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+        int64_t total = 0;
+        for (const char *p = text;;) {
+            int64_t first, end;
+            if (!parse_piece(&p, &first, &end))
+                return lli_fail(ctx, LL_ERR_USAGE, "`members` is \"%.200s\"; expected rows like 0,5,10:20", text);
+            if (end > N || total > N)
+                return lli_fail(ctx, LL_ERR_USAGE, "`members` asks for row %" PRId64 "; there are %" PRId64 " rows, 0 to %" PRId64, end - 1,
+                                N, N - 1);
+            for (int64_t row = first; pass && row < end; row++)
+                (*out)[total + row - first] = row;
+            total += end - first;
+            if (*p++ == 0)
+                break;
+        }
+        *count = total;
+        if (pass == 0)
+            LLI_TRY(lli_memory_new(ctx, out, total, sizeof **out));
+    }
+    return LL_OK;
+}

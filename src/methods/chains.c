@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes chains and runs them so that a killed run can continue: each task first restores its checkpoint, and writes new ones as it runs. */
+#include "methods/chains.h"
+
+#include "base/memory.h"
+#include "data/padded.h"
+
+static const lli_optimiser *optimiser_of(const lli_fit *fit) {
+    return fit->method->needs & LLI_NEEDS_RECIPE ? &fit->star->recipe->optimiser : fit->method->optimiser;
+}
+
+static ll_status make_chain(ll_context *ctx, const lli_fit *fit, lli_chain **out, const float *padded) {
+    const lli_theta_star *star = fit->star;
+    int64_t B = fit->method->needs & LLI_NEEDS_RECIPE ? star->recipe->options.batch_size : fit->options.batch_size;
+    LLI_TRY(lli_chain_new(out, ctx, star->model, fit->data, optimiser_of(fit)->rule, B, lli_fit_block_rows(fit->options.shuffle),
+                          fit->method->needs & LLI_NEEDS_RESAMPLE));
+    lli_chain *chain = *out;
+    chain->meter = fit->meter;
+    chain->rows.padded = padded;
+    if (star->network)
+        lli_ensemble_apply_input(&chain->rows, &star->input, star->scaling);
+    chain->rows.augment = star->augment;
+    chain->rows.augment_options = star->augment_options;
+    return LL_OK;
+}
+
+ll_status lli_chains_prepare(ll_context *ctx, lli_fit *fit) {
+    lli_chains *chains;
+    LLI_TRY(lli_memory_new(ctx, &chains, 1, sizeof *chains));
+    fit->prepared = chains;
+    LLI_TRY(lli_memory_new(ctx, &chains->chain, fit->workers, sizeof *chains->chain));
+    if (fit->star->model->padded && !fit->data->rows.store && !lli_fit_block_rows(fit->options.shuffle))
+        LLI_TRY(lli_padded_new(ctx, &chains->padded, &fit->data->rows));
+    for (int w = 0; w < fit->workers; w++)
+        LLI_TRY(make_chain(ctx, fit, &chains->chain[w], chains->padded));
+    return LL_OK;
+}
+
+void lli_chains_release(lli_fit *fit) {
+    lli_chains *chains = fit->prepared;
+    if (!chains)
+        return;
+    for (int w = 0; chains->chain && w < fit->workers; w++)
+        lli_chain_free(chains->chain[w]);
+    lli_memory_free(chains->chain);
+    lli_memory_free(chains->padded);
+    lli_memory_free(chains);
+}
+
+lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member) {
+    const ll_fit_options *o = &fit->options;
+    lli_chain_options options = {
+        .optimiser = optimiser_of(fit),
+        .lr = o->lr,
+        .lr_t0 = o->lr_t0,
+        .lr_power = o->lr_power,
+        .batch_size = o->batch_size,
+        .prior_precision = o->prior_precision,
+        .seed = o->seed,
+        .member = member,
+        .resampled = fit->method->needs & LLI_NEEDS_RESAMPLE,
+    };
+    lli_fit_set_shuffle(&options, o->shuffle);
+    return options;
+}
+
+static ll_status leave_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) {
+    if (!fit->store->ops->checkpoint)
+        return LL_OK;
+    const lli_checkpoint state = {chain->state.step, chain->state.first_nll, chain->state.epoch_nll};
+    return fit->store->ops->checkpoint(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain));
+}
+
+static ll_status restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
+    if (!fit->store->ops->restore)
+        return LL_OK;
+    lli_checkpoint state;
+    bool found = false;
+    LLI_TRY(fit->store->ops->restore(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain), &found));
+    if (found) {
+        chain->state = (lli_chain_state){state.step, state.first_nll, state.epoch_nll};
+        lli_meter_add(ctx, fit->meter, state.step);
+    }
+    return LL_OK;
+}
+
+ll_status lli_chains_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start,
+                           int64_t epochs, int worker) {
+    lli_chain *chain = ((lli_chains *)fit->prepared)->chain[worker];
+    int64_t epoch_steps = lli_chain_epoch_steps(fit->data->rows.N, options->batch_size), steps = epochs * epoch_steps;
+    if (lli_store_has(fit->store, task)) {
+        lli_meter_add(ctx, fit->meter, steps);
+        return LL_OK;
+    }
+    lli_chain_start(chain, options, start);
+    LLI_TRY(restore(ctx, fit, task, chain));
+    while (chain->state.step < steps) {
+        LLI_TRY(lli_chain_run(ctx, chain, (chain->state.step / epoch_steps + 1) * epoch_steps));
+        LLI_TRY(leave_checkpoint(ctx, fit, task, chain));
+    }
+    return lli_fit_save(ctx, fit, task, chain->theta, worker);
+}
+
+int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member) {
+    const ll_fit_options *o = &fit->options;
+    return o->burn_in * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (member + 1) * o->thin;
+}
+
+int64_t lli_chains_sample_steps(const lli_fit *fit) {
+    return lli_chains_sample_step(fit, fit->options.samples - 1);
+}
+
+/* A restored chain continues only if every sample it has already taken is complete in the store. */
+static bool has_samples_before(const lli_fit *fit, int64_t step) {
+    for (int64_t i = 0; i < fit->options.samples && lli_chains_sample_step(fit, i) < step; i++)
+        if (!lli_store_has(fit->store, i))
+            return false;
+    return true;
+}
+
+ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_options *options, int worker) {
+    lli_chain *chain = ((lli_chains *)fit->prepared)->chain[worker];
+    lli_chain_start(chain, options, fit->star->theta);
+    LLI_TRY(restore(ctx, fit, 0, chain));
+    if (!has_samples_before(fit, chain->state.step))
+        lli_chain_start(chain, options, fit->star->theta);
+    for (int64_t i = 0; i < fit->options.samples; i++) {
+        if (chain->state.step > lli_chains_sample_step(fit, i))
+            continue; /* restored past this sample: it is in the store */
+        LLI_TRY(lli_chain_run(ctx, chain, lli_chains_sample_step(fit, i)));
+        LLI_TRY(lli_fit_save(ctx, fit, i, chain->theta, worker));
+        LLI_TRY(leave_checkpoint(ctx, fit, 0, chain));
+    }
+    return LL_OK;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* One run of one method: its options resolved, theta*, the rows, the store of its members. */
+#ifndef LLI_METHODS_FIT_H
+#define LLI_METHODS_FIT_H
+
+#include "base/meter.h"
+#include "base/share.h"
+#include "ensemble/store.h"
+#include "model/network.h"
+#include "train/recipe.h"
+
+/* theta*: where every method starts, what it is, and where it comes from. All of it is borrowed. */
+typedef struct lli_theta_star {
+    const lli_model *model;
+    const float *theta;   /* [model->floats] */
+    const char *init;     /* "head" "map" "adam" "network": how it was found */
+    const char *hash;     /* of its tensors */
+    double gradient_norm; /* that the MAP reached; NaN otherwise */
+    /* of networks: */
+    const lli_network *network; /* NULL: a head */
+    lli_input_shape input;
+    double scaling[2];        /* shift and scale of bytes */
+    const lli_recipe *recipe; /* how it was trained, and how members of the method ensemble are */
+    lli_augment_fn *augment;  /* NULL: rows are trained on as they are */
+    const void *augment_options;
+    const ll_meta *about; /* [about_count] more that decides the numbers, for the provenance */
+    int64_t about_count;
+} lli_theta_star;
+
+typedef struct lli_fit {
+    const struct lli_method *method;
+    ll_fit_options options;
+    const lli_theta_star *star;
+    const ll_dataset *data;
+    lli_store *store;
+    lli_meter *meter;
+    lli_share part; /* of its tasks; all of them unless set after lli_fit_init */
+    int workers;
+    void *prepared;  /* by method->prepare; an lli_chains, or a struct that begins with one, where the method trains */
+    float **scratch; /* [workers] for the tensors of one member, one after the other; before that, for where it starts */
+} lli_fit;
+
+/* Options with every default of the method and the data filled in; a note prints lr if it was chosen here. `network`: theta* will be a
+ * network. */
+ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data,
+                          bool network) LL_CHECK_RESULT;
+
+double lli_fit_lr(const ll_dataset *data, bool network); /* the value that an lr of 0 means */
+
+/* What the options say about the ensemble to come: shape, weights, provenance. */
+ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,
+                       const lli_theta_star *star) LL_CHECK_RESULT;
+
+/* Workspaces of a run; `fit` then holds everything its tasks need. */
+ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const struct lli_method *method, const ll_fit_options *options,
+                       const lli_theta_star *star, const ll_dataset *data, lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
+void lli_fit_release(lli_fit *fit);
+int64_t lli_fit_floats(const struct lli_method *method, const lli_theta_star *star); /* of a checkpoint: theta and the slots of its rule */
+ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
+ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT;                         /* the tasks of its part, in parallel */
+ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
+
+/* 0 for "full" and "independent", the ROWS of "block:ROWS", -1 for anything else. */
+int64_t lli_fit_block_rows(const char *shuffle);
+void lli_fit_set_shuffle(lli_chain_options *chain, const char *shuffle); /* what it says, for a chain */
+
+/* A dropout rate as the masks use it: rounded to 2^-16, never 0 or 1. */
+uint32_t lli_fit_drop16(double p);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of the methods: their table, their checks, and the defaults that depend on method and data. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/abi.h"
+#include "base/memory.h"
+#include "base/option.h"
+#include "methods/method.h"
+
+void ll_fit_options_init(ll_fit_options *options, size_t struct_size) {
+    const ll_fit_options defaults = {
+        .method = "sgld",
+        .batch_size = 128,
+        .dropout = 0.5,
+        .prior_precision = 1,
+        .lr_power = 0.55,
+        .shuffle = "full",
+        .layers = 1,
+        .dropout_at = "paper",
+        .key = "row",
+        .structure = "kfac",
+    };
+    lli_abi_give(options, struct_size, &defaults, sizeof defaults);
+}
+
+/* Above it, chains of the paper's networks leave the neighbourhood of theta*. */
+#define NETWORK_LR 0.01
+
+#define AT(member) offsetof(ll_fit_options, member)
+#define BAR_NAME(name) "|" #name
+#define NAMES (&LLI_METHODS(BAR_NAME)[1]) /* "point|sgd|.." */
+
+static const ll_option table[] = {
+    {"method", 'm', LL_OPTION_CHOICE, AT(method), "M", NAMES, 0, 0, false, false, "sgld", "how members arise"},
+    {"samples", 'S', LL_OPTION_INT, AT(samples), "S", NULL, 1, LLI_MEMBERS_MAX, false, false, "100, bootstrap and ensemble 10, point 1",
+     "members of the ensemble", LL_OPTION_UNSET_ZERO},
+    {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, true, false, "auto: 1/(1 + mean |z|^2), for networks at most 0.01",
+     "learning rate", LL_OPTION_UNSET_ZERO},
+    {"batch-size", 'B', LL_OPTION_INT, AT(batch_size), "B", NULL, 1, 1 << 24, false, false, "128", "rows per step"},
+    {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 1, 1e6, false, false, "10, dropout 100",
+     "training epochs of bootstrap and dropout", LL_OPTION_UNSET_ZERO},
+    {"dropout", 'p', LL_OPTION_REAL, AT(dropout), "P", NULL, 0, 1, true, true, "0.5", "rate at which dropout zeroes features"},
+    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1",
+     "precision tau of the Gaussian prior on every parameter"},
+    {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0",
+     "seed of everything random; the same seed gives the same bits"},
+    {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 1, 1e12, false, false, "one epoch", "steps between two samples of sgd and sgld",
+     LL_OPTION_UNSET_ZERO},
+    {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of sgd and sgld before the first sample"},
+    {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, true, false, "constant lr",
+     "decreasing schedule lr (1 + k/T0)^-POWER over steps k", LL_OPTION_UNSET_ZERO},
+    {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
+    {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full",
+     "batches: full visits every row once per epoch, block:ROWS too and streams files larger than memory, independent draws each batch "
+     "with replacement"},
+    {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1",
+     "dense layers on the features: the last one, or L of them with hidden layers of D units"},
+    {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "PLACES", "paper|own", 0, 0, false, false, "paper",
+     "where dropout of a whole network acts: where the paper puts it, or at the network's own dropout layers"},
+    {"key", 0, LL_OPTION_CHOICE, AT(key), "WHAT", "row|content", 0, 0, false, false, "row",
+     "what the masks of a new row depend on: its number, or its content, so that neither place nor company change its answer"},
+    {"structure", 0, LL_OPTION_CHOICE, AT(structure), "HOW", LLI_GAUSSIAN_NAMES, 0, 0, false, false, "kfac",
+     "laplace: the Hessian as it is (K (D + 1) up to 8192), as a Kronecker product, with a diagonal over classes (many of them), or its "
+     "diagonal alone"},
+    {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
+     "laplace: keep the variance of what adds the same to all logits, which no row informs; links in closed form see it"},
+};
+
+const ll_option *ll_fit_options_table(size_t *count) {
+    if (count)
+        *count = LLI_COUNT(table);
+    return table;
+}
+
+static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N) {
+    int64_t steps = lli_chain_epoch_steps(N, o->batch_size), burn, samples, trained;
+    bool fits = lli_multiply(&burn, o->burn_in, steps) && lli_multiply(&samples, o->samples, o->thin) &&
+                lli_multiply(&trained, o->epochs, steps) && burn < 2000000000 && samples < 2000000000 && trained < 4000000000;
+    return fits ? LL_OK
+                : lli_fail(ctx, LL_ERR_USAGE,
+                           "these options ask for more than 4e9 steps in one chain; lower `samples`, `thin`, `epochs` or `burn-in`");
+}
+
+static const char independent[] = "independent";
+
+int64_t lli_fit_block_rows(const char *shuffle) {
+    static const char prefix[] = "block:";
+    if (!shuffle || strcmp(shuffle, "full") == 0 || strcmp(shuffle, independent) == 0)
+        return 0;
+    if (strncmp(shuffle, prefix, sizeof prefix - 1) != 0)
+        return -1;
+    int64_t rows = 0;
+    const char *p = shuffle + sizeof prefix - 1;
+    for (; *p >= '0' && *p <= '9' && rows < (int64_t)1 << 50; p++)
+        rows = 10 * rows + (*p - '0');
+    return *p == 0 && rows > 0 ? rows : -1;
+}
+
+void lli_fit_set_shuffle(lli_chain_options *chain, const char *shuffle) {
+    chain->block_rows = lli_fit_block_rows(shuffle);
+    chain->independent = shuffle && strcmp(shuffle, independent) == 0;
+}
+
+/* Without blocks, a mapped file that memory cannot hold is read row by row, nearly each from disk. */
+static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_dataset *data) {
+    double bytes = (double)data->rows.N * (double)data->rows.D * ((double)lli_rows_size(&data->rows)),
+           memory = 0.9 * (double)lli_memory_physical();
+    bool shuffles = lli_method_reads(lli_method_find(o->method), AT(shuffle));
+    if (bytes <= memory || !(data->rows.ahead || data->rows.store) || !shuffles || lli_fit_block_rows(o->shuffle) != 0)
+        return;
+    double seconds = (double)data->rows.N * (1 - memory / bytes) * 1e-4;
+    lli_log(ctx, LL_LOG_WARNING,
+            "the features take %.1f GB and memory has %.1f GB: `shuffle %s` reads single rows from disk, about %.0f s per epoch at 0.1 "
+            "ms each; `shuffle block:16384` streams",
+            bytes * 1e-9, memory * 1e-9, o->shuffle ? o->shuffle : "full", seconds);
+}
+
+/* Below the inverse of the curvature along a row for one layer; for several a rule of thumb. The curvature grows with the weights. */
+double lli_fit_lr(const ll_dataset *data, bool network) {
+    double lr = 1 / (1 + lli_dataset_weight(data) / (double)data->rows.N * data->mean_square);
+    return network ? fmin(lr, NETWORK_LR) : lr;
+}
+
+ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
+    ll_fit_options chosen = ll_fit_options_default();
+    LLI_TRY(LLI_OPTION_TAKE(ctx, ll_fit_options, &chosen, given, table, LLI_COUNT(table)));
+    *out = chosen; /* which may be what was given */
+    const lli_method *method = lli_method_find(out->method);
+    if (lli_fit_block_rows(out->shuffle) < 0)
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`shuffle` is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384",
+                        out->shuffle);
+    LLI_TRY(lli_method_check(ctx, method, lli_place_of(network, out->layers)));
+    warn_of_size(ctx, out, data);
+    if (out->samples == 0 || !lli_method_reads(method, AT(samples)))
+        out->samples = method->info.samples;
+    if (out->epochs == 0)
+        out->epochs = method->info.epochs;
+    if (out->thin == 0)
+        out->thin = lli_chain_epoch_steps(data->rows.N, out->batch_size);
+    if (out->lr == 0) {
+        out->lr = lli_fit_lr(data, network);
+        if (lli_method_reads(method, AT(lr)))
+            lli_log(ctx, LL_LOG_NOTE, "lr = %.4g, which is %s1/(1 + %smean |%s|^2)", out->lr, network ? "the lesser of 0.01 and " : "",
+                    data->weights ? "mean weight x " : "", network ? "x" : "z");
+    }
+    return check_total(ctx, out, data->rows.N);
+}
+
+uint32_t lli_fit_drop16(double p) {
+    double scaled = round(p * 65536);
+    return (uint32_t)fmin(fmax(scaled, 1), 65535);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The intervals of one evaluation: what a curve says at once, and what is resampled, for all confidences together, at the end. */
+#ifndef LLI_METRICS_UNCERTAINTY_H
+#define LLI_METRICS_UNCERTAINTY_H
+
+#include "metrics/curve.h"
+#include "metrics/miscalibration.h"
+#include "metrics/resample.h"
+#include "metrics/statistic.h"
+
+typedef struct lli_uncertainty {
+    ll_context *ctx;
+    ll_evaluation *out; /* its rules and numbers are read, its intervals written */
+    double z;           /* 0: no intervals are wanted, and all calls do nothing */
+    lli_statistic_cut cut[LL_CONFIDENCE_COUNT];
+    lli_statistic_out far[LL_CONFIDENCE_COUNT];
+    lli_statistic_bins bins;
+    lli_bin_runs runs;
+    int64_t count; /* of what is resampled */
+    lli_statistic *statistic[2 * LL_CONFIDENCE_COUNT + 1];
+    const void *arg[2 * LL_CONFIDENCE_COUNT + 1];
+    ll_interval *interval[2 * LL_CONFIDENCE_COUNT + 1];
+    uint8_t *code[2 * LL_CONFIDENCE_COUNT]; /* owned */
+} lli_uncertainty;
+
+/* Of an evaluation whose rules, n and n_out are set; all its intervals become undefined. */
+void lli_uncertainty_init(lli_uncertainty *u, ll_context *ctx, ll_evaluation *out);
+void lli_uncertainty_release(lli_uncertainty *u);
+
+/* Each after the number itself, from the curve that it was made of. */
+void lli_uncertainty_rank(lli_uncertainty *u, ll_confidence c, const lli_curve *curve);
+ll_status lli_uncertainty_cut(lli_uncertainty *u, ll_confidence c, const lli_curve *curve) LL_CHECK_RESULT;
+ll_status lli_uncertainty_detect(lli_uncertainty *u, ll_confidence c, const lli_curve *curve) LL_CHECK_RESULT;
+ll_status lli_uncertainty_calibrate(lli_uncertainty *u, const lli_curve *curve) LL_CHECK_RESULT;
+ll_status lli_uncertainty_finish(lli_uncertainty *u) LL_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Some training rows through the ensemble, and through theta* where dropout may have unlearned it; metrics/warning_signs.h judges. */
+#include "pipeline/fit_warnings.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/memory.h"
+#include "data/dataset_select.h"
+#include "metrics/warning_signs.h"
+#include "predict/predictions.h"
+
+/* Enough rows for a median, or to see a loss of accuracy; few passes of dropout are as good as many there. */
+enum { MEDIAN_ROWS = 256, LOSS_ROWS = 1000, LOSS_PASSES = 20 };
+
+/* One row from each of n equal parts: any order of the classes in the file is spread over. */
+static ll_status draw_rows(ll_dataset **out, ll_context *ctx, const ll_dataset *data, int64_t most, uint64_t seed) {
+    int64_t N = data->rows.N, n = LLI_MIN(most, N), *rows;
+    LLI_TRY(lli_memory_new(ctx, &rows, n, sizeof *rows));
+    lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_DOUBT, 0, 0);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t first = N / n * i + LLI_MIN(i, N % n), part = N / n + (i < N % n);
+        rows[i] = first + (int64_t)lli_rng_below(stream, (uint64_t)i, (uint64_t)part);
+    }
+    ll_status status = lli_dataset_select(out, ctx, data, rows, n, NULL, 0);
+    lli_memory_free(rows);
+    return status;
+}
+
+static ll_status predict(ll_predictions **out, ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *rows) {
+    lli_meter meter;
+    lli_meter_init(&meter, "checking members", rows->rows.N);
+    const lli_predict_request request = {.meter = &meter};
+    return lli_predictions_collect(out, ctx, ensemble, rows, &request);
+}
+
+/* theta* as the method point has it. */
+static ll_status predict_star(ll_predictions **out, ll_context *ctx, const lli_found_theta *found, const ll_fit_options *options,
+                              const ll_dataset *data, const ll_dataset *rows) {
+    ll_fit_options point = *options;
+    lli_ensemble_plan plan = {0};
+    ll_ensemble *ensemble;
+    lli_store_memory store;
+    lli_meter meter;
+    lli_fit fit;
+    point.method = "point";
+    point.samples = 1;
+    LLI_TRY(lli_fit_plan(ctx, &plan, &point, data, &found->star));
+    LLI_TRY(lli_ensemble_new(&ensemble, ctx, &plan));
+    lli_store_memory_init(&store, ensemble);
+    lli_meter_init(&meter, "checking members", 1);
+    ll_status status;
+    LLI_DO(lli_fit_init(ctx, &fit, lli_method_find(point.method), &point, &found->star, data, &store.store, &meter));
+    status = lli_fit_run(ctx, &fit);
+    lli_fit_release(&fit);
+    if (status == LL_OK)
+        status = predict(out, ctx, ensemble, rows);
+done:
+    ll_ensemble_free(ensemble);
+    return status;
+}
+
+static ll_status doubt_loss(ll_context *ctx, const ll_ensemble *ensemble, const lli_found_theta *found, const ll_fit_options *o,
+                            const ll_dataset *data) {
+    const ll_ensemble passes = lli_ensemble_prefix(ensemble, LLI_MIN(ensemble->plan.S, LOSS_PASSES));
+    ll_dataset *rows = NULL;
+    ll_predictions *now = NULL, *before = NULL;
+    ll_status status;
+    LLI_DO(draw_rows(&rows, ctx, data, LOSS_ROWS, o->seed));
+    LLI_DO(predict(&now, ctx, &passes, rows));
+    LLI_DO(predict_star(&before, ctx, found, o, data, rows));
+    lli_loss loss = lli_warning_signs_loss(&now->view, &before->view);
+    double n = (double)rows->rows.N;
+    if (loss.certain)
+        lli_log(ctx, LL_LOG_WARNING,
+                "with `dropout %g` the accuracy on training rows falls from %.3f (theta*) to %.3f: there are too few features to drop "
+                "that many; use a smaller `dropout`, wider features, or another method",
+                o->dropout, (double)loss.right_before / n, (double)loss.right / n);
+done:
+    ll_predictions_free(now);
+    ll_predictions_free(before);
+    ll_dataset_free(rows);
+    return status;
+}
+
+static ll_status doubt_spread(ll_context *ctx, const ll_ensemble *ensemble, const ll_fit_options *o, const ll_dataset *data) {
+    ll_dataset *rows = NULL;
+    ll_predictions *points = NULL;
+    double spread;
+    ll_status status;
+    LLI_DO(draw_rows(&rows, ctx, data, MEDIAN_ROWS, o->seed));
+    LLI_DO(predict(&points, ctx, ensemble, rows));
+    LLI_DO(lli_warning_signs_spread(&spread, ctx, &points->view));
+    if (spread < LLI_WARNING_SIGNS_SPREAD)
+        lli_log(ctx, LL_LOG_WARNING,
+                "the members of %s hardly differ: their spread on training rows is %.2g times the rounding error of single precision, and "
+                "below %d std, hq and mi rank by chance; use a larger `lr` (it is %g), a larger %s, or another method",
+                o->method, spread, LLI_WARNING_SIGNS_SPREAD, o->lr,
+                lli_option_name(ctx, ll_method_uses(o->method, "thin") ? "thin" : "epochs").text);
+done:
+    ll_predictions_free(points);
+    ll_dataset_free(rows);
+    return status;
+}
+
+void lli_fit_warnings(ll_context *ctx, const ll_ensemble *ensemble, const lli_found_theta *found, const ll_fit_options *options,
+                      const ll_dataset *data) {
+    ll_context aside = *ctx; /* its sentences stay here */
+    ll_status status = LL_OK;
+    if (ensemble->plan.drop16)
+        status = doubt_loss(&aside, ensemble, found, options, data);
+    else if (ensemble->plan.S > 1 && ll_method_uses(options->method, "lr"))
+        status = doubt_spread(&aside, ensemble, options, data);
+    (void)status; /* the ensemble is whole: nothing is lost but a warning */
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A search under way. */
+#ifndef LLI_SEARCH_SEARCH_H
+#define LLI_SEARCH_SEARCH_H
+
+#include "base/meter.h"
+#include "pipeline/found_theta.h"
+#include "search/grid.h"
+#include "store/trial_store.h"
+
+typedef struct lli_search {
+    ll_search_data data;     /* train and val as the runs see them */
+    ll_dataset *train, *val; /* made for a network: its rows without, and only, those it held out */
+    int64_t *halves;         /* [N test] the rows that choose, then the others; NULL when there are validation rows */
+    lli_found_theta found;
+    lli_grid grid;
+    lli_trial_store store;
+    lli_share part;          /* of the runs of the grid, dealt out one by one */
+    int64_t *order;          /* [pending] runs with something left to do: side by side first, the costly ones before the cheap ones */
+    int64_t pending, chains; /* chains: how many go side by side */
+    lli_meter meter;
+    lli_text *names; /* of the trials of the grid, each with a line break before and after; NULL = nobody asks */
+} lli_search;
+
+/* ll_search, with the names of the trials that it asks for, whether the store had them or not. */
+ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options,
+                           lli_text *names, const lli_share *part) LL_CHECK_RESULT;
+
+ll_status lli_search_trial_name(char **out, ll_context *ctx, const lli_grid_run *run, int64_t S) LL_CHECK_RESULT;
+int64_t lli_search_rows(const lli_search *s); /* that every trial predicts */
+/* Fits the run and finishes all its trials; one that diverges is finished too. */
+ll_status lli_search_run(ll_context *ctx, lli_search *s, lli_grid_run *run) LL_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/* PATH.partial: members by offset, a journal behind them. */
+#include "store/partial.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "formats/format.h"
+#include "formats/safetensors.h"
+#include "store/parts.h"
+
+/* A slot takes no room on disk before it is written. Of more tasks than TASKS_MAX none keeps checkpoints: their members are the
+ * progress. */
+enum { SLOT_HEAD = 128, TASKS_MAX = 64 };
+
+typedef struct slot_head {
+    uint64_t sequence; /* 0 = empty */
+    lli_checkpoint state;
+    char hash[LLI_HASH_TEXT];
+} slot_head;
+
+_Static_assert(sizeof(slot_head) <= SLOT_HEAD, "the header of a slot fits its reserved space");
+
+/* What is known of the two slots of a task. */
+typedef struct journal {
+    uint64_t sequence; /* of the last checkpoint */
+    double time, cost; /* when it was written, and how long that took */
+} journal;
+
+struct lli_partial {
+    lli_store store;
+    lli_outfile *file;
+    char *path;
+    bool found;    /* an interrupted run is there */
+    bool complete; /* it was interrupted after its last member, while finishing */
+    int tensors;
+    size_t bytes[LLI_TENSORS_MAX]; /* of one member's tensors */
+    int64_t stored, floats, tasks;
+    int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end;
+    int64_t records;   /* where the hashes of members begin */
+    int64_t slots;     /* where the checkpoints begin */
+    bool *member_done; /* [stored] members of the interrupted run whose bytes match their hash */
+    journal *journals; /* [tasks] */
+};
+
+/* Of a member's tensors: what its record says. */
+static uint64_t short_hash(lli_hash *hash) {
+    char text[LLI_HASH_TEXT];
+    lli_hash_text(hash, text);
+    uint64_t value;
+    memcpy(&value, text, sizeof value); /* eight hexadecimal digits: never 0 */
+    return value;
+}
+
+static int64_t tensor_offset(const lli_partial *p, int tensor, int64_t member) {
+    return p->offsets[tensor] + member * (int64_t)p->bytes[tensor];
+}
+
+static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *const *tensors) {
+    lli_partial *p = (lli_partial *)store;
+    lli_hash hash;
+    lli_hash_init(&hash);
+    for (int i = 0; i < p->tensors; i++) {
+        LLI_TRY(lli_outfile_write_at(ctx, p->file, tensor_offset(p, i, member), tensors[i], p->bytes[i]));
+        lli_hash_add(&hash, tensors[i], p->bytes[i]);
+    }
+    uint64_t record = short_hash(&hash);
+    return lli_outfile_write_at(ctx, p->file, p->records + 8 * member, &record, sizeof record);
+}
+
+static bool has(lli_store *store, int64_t member) {
+    const lli_partial *p = (lli_partial *)store;
+    return p->member_done && p->member_done[member];
+}
+
+static void hash_slot(char out[LLI_HASH_TEXT], uint64_t sequence, const lli_checkpoint *state, const float *theta, int64_t floats) {
+    lli_hash hash;
+    lli_hash_init(&hash);
+    lli_hash_add(&hash, &sequence, sizeof sequence);
+    lli_hash_add(&hash, state, sizeof *state);
+    lli_hash_add(&hash, theta, (size_t)floats * sizeof *theta);
+    lli_hash_text(&hash, out);
+}
+
+static int64_t slot_bytes(const lli_partial *p) {
+    return SLOT_HEAD + p->floats * (int64_t)sizeof(float);
+}
+
+static int64_t slot_offset(const lli_partial *p, int64_t task, uint64_t sequence) {
+    return p->slots + (2 * task + (int64_t)(sequence % 2)) * slot_bytes(p);
+}
+
+static ll_status checkpoint(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta,
+                            int64_t floats) {
+    lli_partial *p = (lli_partial *)store;
+    if (task >= p->tasks)
+        return LL_OK;
+    journal *j = &p->journals[task];
+    double now = lli_clock_seconds();
+    if (now - j->time < LLI_MAX(0.5, 20 * j->cost))
+        return LL_OK;
+    slot_head head = {.sequence = j->sequence + 1, .state = *state};
+    hash_slot(head.hash, head.sequence, state, theta, floats);
+    int64_t at = slot_offset(p, task, head.sequence);
+    LLI_TRY(lli_outfile_write_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)floats * sizeof *theta));
+    LLI_TRY(lli_outfile_write_at(ctx, p->file, at, &head, sizeof head));
+    j->sequence = head.sequence;
+    j->time = lli_clock_seconds();
+    j->cost = j->time - now;
+    return LL_OK;
+}
+
+/* Reads one slot; *complete = its hash fits. */
+static ll_status read_slot(ll_context *ctx, lli_partial *p, int64_t task, uint64_t parity, slot_head *head, float *theta, bool *complete) {
+    int64_t at = slot_offset(p, task, parity);
+    LLI_TRY(lli_outfile_read_at(ctx, p->file, at, head, sizeof *head));
+    LLI_TRY(lli_outfile_read_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)p->floats * sizeof *theta));
+    char hash[LLI_HASH_TEXT];
+    hash_slot(hash, head->sequence, &head->state, theta, p->floats);
+    *complete = head->sequence > 0 && memcmp(hash, head->hash, sizeof hash) == 0;
+    return LL_OK;
+}
+
+static ll_status restore(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats,
+                         bool *found) {
+    lli_partial *p = (lli_partial *)store;
+    *found = false;
+    if (!p->found || task >= p->tasks)
+        return LL_OK;
+    float *other;
+    LLI_TRY(lli_memory_new(ctx, &other, floats, sizeof *other));
+    ll_status status;
+    for (uint64_t parity = 0; parity < 2; parity++) {
+        slot_head head;
+        bool complete;
+        LLI_DO(read_slot(ctx, p, task, parity, &head, other, &complete));
+        if (!complete || head.sequence <= p->journals[task].sequence)
+            continue;
+        *found = true;
+        p->journals[task].sequence = head.sequence;
+        *state = head.state;
+        memcpy(theta, other, (size_t)floats * sizeof *theta);
+    }
+done:
+    lli_memory_free(other);
+    return status;
+}
+
+ll_status lli_partial_refuse(ll_context *ctx, const char *path) {
+    return lli_fail(ctx, LL_ERR_USAGE,
+                    "%s.partial was begun with other options, other data or another version, so it cannot be continued; use the same ones, "
+                    "or delete it to start over",
+                    path);
+}
+
+ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, bool resume) {
+    static const lli_store_ops ops = {save, has, checkpoint, restore};
+    *out = NULL;
+    lli_partial *p;
+    LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
+    p->store.ops = &ops;
+    ll_status status;
+    LLI_DO(lli_memory_text(ctx, &p->path, path));
+    LLI_DO(lli_outfile_open(&p->file, &p->found, ctx, path, ".partial", resume ? LLI_OUTFILE_RESUME : LLI_OUTFILE_NEW));
+    *out = p;
+    p = NULL;
+done:
+    if (p)
+        lli_partial_abandon(ctx, p, status);
+    return status;
+}
+
+lli_store *lli_partial_store(lli_partial *p) {
+    return &p->store;
+}
+
+/* A run that was killed before its header was there has not begun: the file is a fresh one. */
+static ll_status check_begun(ll_context *ctx, lli_partial *p) {
+    uint64_t length = 0;
+    int64_t have;
+    LLI_TRY(lli_outfile_size(&have, ctx, p->file));
+    if (have >= (int64_t)sizeof length)
+        LLI_TRY(lli_outfile_read_at(ctx, p->file, 0, &length, sizeof length));
+    p->found = length > 0;
+    return LL_OK;
+}
+
+/* The interrupted run must have begun with the very same header: same options, data, version. */
+static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text *header, int64_t size) {
+    char *old = NULL;
+    int64_t have;
+    LLI_TRY(lli_outfile_size(&have, ctx, p->file));
+    p->complete = have == p->end; /* only finishing cuts the journal off */
+    bool same = have >= size || p->complete;
+    if (same) {
+        LLI_TRY(lli_memory_new(ctx, &old, header->length, 1));
+        ll_status status = lli_outfile_read_at(ctx, p->file, 0, old, (size_t)header->length);
+        same = status == LL_OK && memcmp(old, header->data, (size_t)header->length) == 0;
+        lli_memory_free(old);
+        LLI_TRY(status);
+    }
+    if (same)
+        return LL_OK;
+    return lli_partial_refuse(ctx, p->path);
+}
+
+/* Which members of the interrupted run are complete? */
+static ll_status find_done(ll_context *ctx, lli_partial *p) {
+    char *tensor = NULL;
+    uint64_t *records = NULL;
+    size_t most = 0;
+    for (int i = 0; i < p->tensors; i++)
+        most = LLI_MAX(most, p->bytes[i]);
+    ll_status status;
+    LLI_DO(lli_memory_new(ctx, &records, p->stored, sizeof *records));
+    LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)most, 1));
+    LLI_DO(lli_outfile_read_at(ctx, p->file, p->records, records, (size_t)p->stored * sizeof *records));
+    for (int64_t member = 0; member < p->stored; member++) {
+        if (!records[member])
+            continue;
+        lli_hash hash;
+        lli_hash_init(&hash);
+        for (int i = 0; i < p->tensors; i++) {
+            LLI_DO(lli_outfile_read_at(ctx, p->file, tensor_offset(p, i, member), tensor, p->bytes[i]));
+            lli_hash_add(&hash, tensor, p->bytes[i]);
+        }
+        p->member_done[member] = records[member] == short_hash(&hash);
+    }
+done:
+    lli_memory_free(tensor);
+    lli_memory_free(records);
+    return status;
+}
+
+/* Where everything lies; *size of the file while it is under construction. */
+static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int64_t *size, const lli_ensemble_plan *plan, int64_t floats,
+                         int64_t tasks) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
+    int64_t count = lli_ensemble_arrays(arrays, plan);
+    p->tensors = plan->model->tensors;
+    for (int i = 0; i < p->tensors; i++)
+        p->bytes[i] = (size_t)plan->model->tensor[i].count * sizeof(float);
+    p->stored = plan->stored;
+    p->floats = floats;
+    p->tasks = tasks <= TASKS_MAX ? tasks : 0;
+    LLI_TRY(lli_safetensors_header(header, p->offsets, &p->end, ctx, arrays, count, plan->provenance.pairs, plan->provenance.count));
+    p->records = (p->end + 63) / 64 * 64;
+    p->slots = (p->records + 8 * p->stored + 63) / 64 * 64;
+    *size = p->slots + 2 * p->tasks * slot_bytes(p);
+    LLI_TRY(lli_memory_new(ctx, &p->journals, p->tasks, sizeof *p->journals));
+    for (int64_t i = 0; i < p->tasks; i++)
+        p->journals[i].time = lli_clock_seconds();
+    return lli_memory_new(ctx, &p->member_done, p->stored, sizeof *p->member_done);
+}
+
+/* The arrays behind the tensors: what the plan knows already. */
+static ll_status write_known(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
+    int64_t count = lli_ensemble_arrays(arrays, plan);
+    for (int64_t i = p->tensors; i < count; i++)
+        LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[i], arrays[i].array.data,
+                                     (size_t)lli_array_count(&arrays[i].array) * ll_dtype_size(arrays[i].array.dtype)));
+    return LL_OK;
+}
+
+ll_status lli_partial_begin(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, int64_t floats, int64_t tasks) {
+    lli_text header;
+    int64_t size = 0;
+    lli_text_init(&header, ctx);
+    ll_status status;
+    LLI_DO(lay_out(ctx, p, &header, &size, plan, floats, tasks));
+    if (p->found)
+        LLI_DO(check_begun(ctx, p));
+    if (p->found) {
+        LLI_DO(check_same_run(ctx, p, &header, size));
+        if (p->complete)
+            goto done;
+        LLI_DO(find_done(ctx, p));
+        /* These have no record of their own: known from the options, they are put down again. */
+        LLI_DO(write_known(ctx, p, plan));
+        goto done;
+    }
+    /* The size first, the header's length last: a file that starts with it has all its room. */
+    LLI_DO(lli_outfile_truncate(ctx, p->file, size));
+    LLI_DO(write_known(ctx, p, plan));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, 8, header.data + 8, (size_t)header.length - 8));
+    LLI_DO(lli_outfile_write_at(ctx, p->file, 0, header.data, 8));
+done:
+    lli_text_release(&header);
+    return status;
+}
+
+bool lli_partial_complete(const lli_partial *p) {
+    return p->complete;
+}
+
+static void release(lli_partial *p) {
+    lli_memory_free(p->path);
+    lli_memory_free(p->member_done);
+    lli_memory_free(p->journals);
+    lli_memory_free(p);
+}
+
+ll_status lli_partial_commit(ll_context *ctx, lli_partial *p) {
+    lli_outfile_keep(p->file, true);
+    ll_status status = lli_outfile_truncate(ctx, p->file, p->end);
+    if (status == LL_OK)
+        status = lli_outfile_commit(ctx, p->file);
+    else
+        lli_outfile_abandon(p->file);
+    release(p);
+    return status;
+}
+
+/* Rows of the sink: the members that are done, then what the plan knows, then which members these are. */
+static ll_status copy_part(ll_context *ctx, lli_partial *p, lli_sink *sink, const ll_named_array *arrays, int64_t count,
+                           const int64_t *members, int64_t n) {
+    char *tensor = NULL;
+    ll_status status = LL_OK;
+    for (int i = 0; i < p->tensors; i++) {
+        LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)p->bytes[i], 1));
+        for (int64_t j = 0; j < n; j++) {
+            LLI_DO(lli_outfile_read_at(ctx, p->file, tensor_offset(p, i, members[j]), tensor, p->bytes[i]));
+            LLI_DO(lli_sink_write(sink, ctx, i, j, 1, tensor));
+        }
+        lli_memory_free(tensor);
+        tensor = NULL;
+    }
+    for (int64_t i = p->tensors; i < count; i++)
+        LLI_DO(lli_sink_write(sink, ctx, i, 0, arrays[i].array.shape[0], arrays[i].array.data));
+done:
+    lli_memory_free(tensor);
+    return status;
+}
+
+static ll_status write_part(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, const lli_share *part) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX + 1];
+    int64_t *members = NULL, n = 0, count = lli_ensemble_arrays(arrays, plan);
+    lli_provenance meta = {0};
+    lli_sink *sink = NULL;
+    ll_status status;
+    LLI_DO(lli_memory_new(ctx, &members, p->stored, sizeof *members));
+    LLI_DO(find_done(ctx, p));
+    for (int64_t i = 0; i < p->stored; i++)
+        if (p->member_done[i])
+            members[n++] = i;
+    for (int i = 0; i < p->tensors; i++)
+        arrays[i].array.shape[0] = n;
+    arrays[count++] = (ll_named_array){LLI_PARTS_MEMBERS, ll_array_view(members, LL_DTYPE_I64, 1, &n)};
+    LLI_DO(lli_parts_describe(ctx, &meta, &plan->provenance, part, LLI_PARTS_ENSEMBLE));
+    LLI_DO(lli_provenance_add_number(ctx, &meta, LLI_PARTS_TOTAL, (double)p->stored));
+    LLI_DO(lli_provenance_add_number(ctx, &meta, LLI_PARTS_TENSORS, p->tensors));
+    LLI_DO(lli_file_sink_open(&sink, ctx, p->path, arrays, count, meta.pairs, meta.count));
+    LLI_DO(copy_part(ctx, p, sink, arrays, count, members, n));
+    lli_sink *complete = sink;
+    sink = NULL;
+    LLI_DO(lli_sink_commit(complete, ctx));
+done:
+    lli_sink_abandon(sink);
+    lli_provenance_release(&meta);
+    lli_memory_free(members);
+    return status;
+}
+
+ll_status lli_partial_commit_part(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan, const lli_share *part) {
+    ll_status status = write_part(ctx, p, plan, part);
+    lli_outfile_keep(p->file, status != LL_OK);
+    lli_outfile_abandon(p->file);
+    release(p);
+    return status;
+}
+
+/* Is there anything in the file that a resume could use? */
+static bool reached(ll_context *ctx, lli_partial *p) {
+    for (int64_t i = 0; p->records && i < p->stored; i++) {
+        uint64_t record = 0;
+        if (lli_outfile_read_at(ctx, p->file, p->records + 8 * i, &record, sizeof record) != LL_OK)
+            return false;
+        if (record)
+            return true;
+    }
+    for (int64_t i = 0; p->journals && i < p->tasks; i++)
+        if (p->journals[i].sequence > 0)
+            return true;
+    return false;
+}
+
+void lli_partial_abandon(ll_context *ctx, lli_partial *p, ll_status why) {
+    if (p->file) {
+        ll_context quiet; /* the sentence of the failure that led here stays */
+        lli_context_child(&quiet, ctx);
+        lli_outfile_keep(p->file, why != LL_ERR_DIVERGED && (p->found || reached(&quiet, p)));
+        lli_outfile_abandon(p->file);
+    }
+    release(p);
+}

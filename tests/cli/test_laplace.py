@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: MIT
+"""laplace against a Hessian that numpy builds as it is written, and by quadrature; its files, links, keys and bad input."""
+import numpy as np
+
+from tap import case, cases_of, check, fails, main, run
+from tensors import rewrite, tensors
+
+USAGE, FORMAT, DATA = 2, 4, 5
+N, D, K = 120, 4, 3
+STRUCTURES = ("full", "kfac", "diagb", "diag")
+FIT = ("fit", "--features", "z.npy", "--labels", "y.npy", "--method", "laplace")
+
+
+def problem(n=N, d=D, k=K, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    z = (rng.normal(size=(k, d))[y] + rng.normal(size=(n, d))).astype(np.float32)
+    new = (2 * rng.normal(size=(40, d))).astype(np.float32)
+    np.save("z.npy", z)
+    np.save("y.npy", y.astype(np.int32))
+    np.save("new.npy", new)
+    np.save("new_y.npy", (np.arange(len(new)) % k).astype(np.int32))
+    return z.astype(float), y, new.astype(float)
+
+
+def fit(name, *more):
+    run(*FIT, *more, "-o", name)
+    return tensors(name)
+
+
+def predict(name, *more, out="p.npz"):
+    run("predict", name, "--features", "new.npy", *more, "-o", out)
+    return dict(np.load(out))
+
+
+def softmax(f):
+    e = np.exp(f - f.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def with_one(z):
+    return np.hstack([z, np.ones((len(z), 1))])
+
+
+def covariance(arrays, z, structure, tau=1.0):
+    """Of all parameters, class by class, at the head of the file: [K n,K n], by Kronecker products as they are written."""
+    W, b, x = arrays["W"][0].astype(float), arrays["b"][0].astype(float), with_one(z)
+    p = softmax(z @ W.T + b)
+    k, n = len(b), x.shape[1]
+    L = np.einsum("ni,ij->nij", p, np.eye(k)) - np.einsum("ni,nj->nij", p, p)
+    H = np.einsum("nkl,ni,nj->kilj", L, x, x).reshape(k * n, k * n)
+    if structure in ("kfac", "diagb"):
+        B = L.sum(0)
+        H = np.kron(B if structure == "kfac" else np.diag(np.diag(B)), x.T @ x / len(x))
+    if structure == "diag":
+        H = np.diag(np.diag(H))
+    return np.linalg.inv(H + tau * np.eye(k * n))
+
+
+def logit_covariance(P, z, centred=True):
+    x = with_one(z)
+    k = len(P) // x.shape[1]
+    S = np.einsum("ni,kilj,nj->nkl", x, P.reshape(k, x.shape[1], k, x.shape[1]), x)
+    C = np.eye(k) - centred / k
+    return C @ S @ C
+
+
+@cases_of([(s, s) for s in STRUCTURES])
+def draws_have_the_covariance_of_numpy(structure):
+    z, y, new = problem()
+    arrays, meta = fit("e.safetensors", "--structure", structure, "--samples", 20000, "--seed", 3)
+    check(meta["structure"] == structure and arrays["W"].shape == (1, K, D) and len(arrays["weight"]) == 20000, meta)
+    S = logit_covariance(covariance(arrays, z, structure), new)
+    mu = new @ arrays["W"][0].T.astype(float) + arrays["b"][0]
+    p = predict("e.safetensors")
+    rng = np.random.default_rng(1)
+    for i in range(len(new)):
+        f = rng.multivariate_normal(mu[i], S[i] + 1e-12 * np.eye(K), size=20000, check_valid="ignore")
+        q = softmax(f)
+        error = 6 * q.std(0) * np.sqrt(2 / 20000) + 1e-6
+        check((abs(q.mean(0) - p["probs"][i]) < error).all(), (i, q.mean(0), p["probs"][i], error))
+        top = p["label"][i]
+        if q[:, top].std() > 0.02:  # below it the spread is made of a few draws
+            check(abs(q[:, top].std() + p["std"][i]) < 0.05 * q[:, top].std() + 1e-6, (i, q[:, top].std(), p["std"][i]))
+
+
+@cases_of([(f"{s}{' with the common mode' if c else ''}", s, c) for s in STRUCTURES for c in (False, True)])
+def probit_and_bridge_are_their_formulas(structure, common):
+    z, y, new = problem(seed=5)
+    arrays, meta = fit("e.safetensors", "--structure", structure, "--prior-precision", 0.3, *["--common-mode"] * common)
+    check(meta["common-mode"] == ("true" if common else "false"), meta)
+    variance = np.einsum("nkk->nk", logit_covariance(covariance(arrays, z, structure, 0.3), new, not common))
+    mu = new @ arrays["W"][0].T.astype(float) + arrays["b"][0]
+    mu -= mu.mean(1, keepdims=True)
+    p = predict("e.safetensors", "--link", "probit")
+    check("std" not in p and "mi" not in p, "a closed form is one member")
+    check(np.allclose(p["probs"], softmax(mu / np.sqrt(1 + np.pi / 8 * variance)), rtol=2e-4, atol=1e-6), "probit")
+    a = (1 - 2 / K + np.exp(mu) * np.exp(-mu).sum(1, keepdims=True) / K**2) / variance
+    check(np.allclose(predict("e.safetensors", "--link", "bridge")["probs"], a / a.sum(1, keepdims=True), rtol=5e-4, atol=1e-6), "bridge")
+
+
+@case
+def two_classes_and_one_feature_by_quadrature():
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(60, 1)).astype(np.float32)
+    y = (rng.random(60) < 1 / (1 + np.exp(-2 * z[:, 0]))).astype(np.int32)
+    np.save("z.npy", z), np.save("y.npy", y), np.save("new.npy", np.linspace(-3, 3, 13, dtype=np.float32)[:, None])
+    arrays, _ = fit("e.safetensors", "--structure", "full", "--samples", 40000)
+    x, new = with_one(z.astype(float)), with_one(np.load("new.npy").astype(float))
+    # Centred, the two classes have opposite parameters: u = theta_1 - theta_0 has the prior N(0, 2 / tau), and an axis each to integrate.
+    grid = np.linspace(-5, 9, 561), np.linspace(-4, 4, 321)
+    u = np.stack(np.meshgrid(*grid, indexing="ij"), -1)
+    f = u @ x.T
+    log_posterior = (y * f - np.logaddexp(0, f)).sum(-1) - (u**2).sum(-1) / 4
+    exact = np.exp(log_posterior - log_posterior.max())
+    exact /= exact.sum()
+    peak = u.reshape(-1, 2)[exact.argmax()]
+    theta = np.append(arrays["W"][0, :, 0], arrays["b"][0]).astype(float)
+    centre = np.array([theta[1] - theta[0], theta[3] - theta[2]])
+    check(abs(peak - centre).max() < 0.03, (peak, centre))
+    # The Gaussian itself: its density on the same grid, from the Hessian of the log posterior.
+    q = 1 / (1 + np.exp(-x @ centre))
+    precision = (x * (q * (1 - q))[:, None]).T @ x + np.eye(2) / 2
+    d = u - centre
+    gaussian = np.exp(-0.5 * np.einsum("abi,ij,abj->ab", d, precision, d))
+    gaussian /= gaussian.sum()
+    s = 1 / (1 + np.exp(-u @ new.T))
+    p = predict("e.safetensors")
+    mean, spread = np.einsum("ab,abn->n", gaussian, s), None
+    spread = np.sqrt(np.einsum("ab,abn->n", gaussian, (s - mean)**2))
+    check(abs(mean - p["probs"][:, 1]).max() < 6 * spread.max() / 200, (mean, p["probs"][:, 1]))
+    check(abs(spread + p["std"]).max() < 0.02 * spread.max(), (spread, p["std"]))
+    check(abs(np.einsum("ab,abn->n", exact, s) - p["probs"][:, 1]).max() < 0.02, "far from the exact posterior")
+
+
+@case
+def bits_do_not_depend_on_threads_blocks_or_batches():
+    problem()
+    for structure in STRUCTURES:
+        run(*FIT, "--structure", structure, "--threads", 1, "-o", "one.safetensors")
+        run(*FIT, "--structure", structure, "--threads", 3, "-o", "three.safetensors")
+        check(open("one.safetensors", "rb").read() == open("three.safetensors", "rb").read(), structure)
+        all_rows = predict("one.safetensors", "--threads", 1)
+        for flags in (("--threads", 3), ("--block", 32), ("--block", 7)):
+            again = predict("one.safetensors", *flags)
+            check(all((all_rows[k] == again[k]).all() for k in all_rows), (structure, flags))
+        new = np.load("new.npy")
+        np.save("new.npy", new[17:])
+        part = predict("one.safetensors", "--row-offset", 17)
+        np.save("new.npy", new)
+        check((part["std"] == all_rows["std"][17:]).all() and (part["probs"] == all_rows["probs"][17:]).all(), structure)
+        other = tensors("one.safetensors")
+        fit("other.safetensors", "--structure", structure, "--seed", 1)
+        check((predict("other.safetensors")["probs"] != all_rows["probs"]).any(), "another seed, the same draws")
+        check((tensors("other.safetensors")[0]["W"] == other[0]["W"]).all(), "theta* depends on the seed")
+
+
+@case
+def by_content_a_row_has_the_same_answer_anywhere():
+    problem()
+    fit("e.safetensors", "--key", "content")
+    there = predict("e.safetensors")
+    new = np.load("new.npy")
+    np.save("new.npy", new[::-1])
+    back = predict("e.safetensors")
+    check((there["probs"] == back["probs"][::-1]).all() and (there["std"] == back["std"][::-1]).all(), "the place of a row matters")
+
+
+@case
+def an_ensemble_of_draws_goes_everywhere():
+    problem(n=600)
+    fit("e.safetensors", "--samples", 30)
+    rows = ("--features", "z.npy", "--labels", "y.npy")
+    out, _ = run("inspect", "e.safetensors")
+    check("laplace" in out and "kfac" in out, out)
+    run("calibrate", "e.safetensors", "--features", "new.npy", "--labels", "new_y.npy", "-o", "c.safetensors", "--force")
+    before, after = tensors("e.safetensors"), tensors("c.safetensors")
+    check(all((before[0][k] == after[0][k]).all() for k in before[0]), "calibrate changed an array")
+    p = predict("c.safetensors")
+    check(np.isfinite(p["probs"]).all() and np.isfinite(p["std"]).all(), p)
+    _, err = run("predict", "c.safetensors", "--features", "new.npy", "--link", "probit", "-o", "p.npz")
+    check("calibration" in err, err)
+    run("predict", "e.safetensors", *rows, "-o", "rows.npz")
+    run("certify", "rows.npz", "--risk", 0.5, "--save", "e.safetensors")
+    _, err = run("predict", "e.safetensors", "--features", "new.npy", "-o", "p.npz")
+    check("certificate" in err, err)
+    run("sets", "rows.npz", "--apply", "p.npz", "-o", "sets.npz")
+    run("evaluate", "rows.npz")
+    run("report", "rows.npz", "-o", "page.html")
+    out, _ = run("compare", *rows, "--samples", 2, "--epochs", 1, "--test-features", "new.npy", "--test-labels", "new_y.npy")
+    check("laplace" in out, out)
+
+
+@cases_of([("K > N", 5, 3, 5), ("D > N", 12, 40, 3), ("a class of one row", 31, 2, 30)])
+def few_rows_are_no_trouble(n, d, k):
+    problem(n, d, k)
+    for structure in STRUCTURES:
+        fit("e.safetensors", "--structure", structure, "--prior-precision", 0.001)
+        for link in ("mc", "probit", "bridge"):
+            p = predict("e.safetensors", "--link", link)
+            check(all(np.isfinite(p[a]).all() for a in ("probs", "sr", "entropy", "margin")), (structure, link))
+
+
+@case
+def a_saturated_head_has_right_answers():
+    z, y, new = problem()
+    arrays, _ = fit("map.safetensors")
+    np.savez("head.npz", W=1e4 * arrays["W"][0], b=1e4 * arrays["b"][0])
+    for structure in STRUCTURES:
+        run(*FIT, "--structure", structure, "--head", "head.npz", "-o", "e.safetensors")
+        p = predict("e.safetensors")
+        check(all(np.isfinite(a).all() for a in p.values()), structure)
+
+
+@case
+def what_cannot_be_is_said():
+    problem()
+    fails(USAGE, *FIT, "--prior-precision", 0, "-o", "e.safetensors", words=("prior-precision", "1e-30"))
+    fails(USAGE, *FIT, "--structure", "half", "-o", "e.safetensors", words=("structure", "kfac"))
+    np.save("z.npy", np.random.default_rng(0).normal(size=(N, 3000)).astype(np.float32))
+    fails(USAGE, *FIT, "--structure", "full", "-o", "e.safetensors", words=("8192", "9003", "kfac"))
+    problem()
+    run(*FIT[:-1], "point", "-o", "point.safetensors")
+    fails(USAGE, "predict", "point.safetensors", "--features", "new.npy", "--link", "probit", "-o", "q.npz", words=("laplace", "point"))
+    fails(USAGE, *FIT, "--layers", 2, "-o", "e.safetensors", words=("laplace",))
+
+
+def drop(name):
+    def change(header, data):
+        header["other"] = header.pop(name)
+    return change
+
+
+def shape(name, *sizes):
+    def change(header, data):
+        header[name]["shape"] = list(sizes)
+    return change
+
+
+def value(name, x):
+    def change(header, data):
+        at = header[name]["data_offsets"][0]
+        data[at:at + 4] = np.float32(x).tobytes()
+    return change
+
+
+def meta(key, text):
+    def change(header, data):
+        header["__metadata__"][key] = text
+    return change
+
+
+@cases_of([("no V", FORMAT, drop("laplace_V"), "laplace_V"), ("no R", FORMAT, drop("laplace_R"), "laplace_R"),
+           ("another shape", FORMAT, shape("laplace_R", D + 1, K), "laplace_R"), ("negative", DATA, value("laplace_R", -1), "at least 0"),
+           ("NaN", DATA, value("laplace_V", np.nan), "finite"), ("infinite", DATA, value("laplace_U", np.inf), "finite"),
+           ("unknown structure", FORMAT, meta("structure", "half"), "structure"), ("another", FORMAT, meta("structure", "full"), "laplace_P"),
+           ("common", FORMAT, meta("common-mode", "perhaps"), "common-mode"), ("seed", FORMAT, meta("seed", "x"), "seed"),
+           ("masks too", FORMAT, meta("drop16", "300"), "structure"), ("key", FORMAT, meta("key", "name"), "key")])
+def a_bad_file_is_refused(code, change, word):
+    problem()
+    fit("e.safetensors")
+    rewrite("e.safetensors", "bad.safetensors", change)
+    fails(code, "predict", "bad.safetensors", "--features", "new.npy", "-o", "q.npz", words=(word,))
+
+
+main()

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The two signs, on outcomes made by hand. */
+#include <math.h>
+
+#include "metrics/warning_signs.h"
+#include "sample.h"
+
+/* Rows whose std is a known multiple of the noise: the median of 1..9 times 40 is 200; one row without a tail, and one member, tell
+ * nothing. */
+static void test_spread(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    static const double gaps[] = {0, 0.5, -1, 3, -4, 8, 20, 30, 60};
+    double sr[10], tail[10], std[10], spread;
+    for (int i = 0; i < 9; i++) {
+        sr[i] = 1 / (1 + exp(-gaps[i]));
+        tail[i] = 1 / (1 + exp(gaps[i]));
+        std[i] = -40 * ((i * 5) % 9 + 1) * (1 + fabs(gaps[i])) * sr[i] * tail[i] / 16777216;
+    }
+    sr[9] = 1;
+    tail[9] = 0;
+    std[9] = 0;
+    ll_outcome o = {.n = 10, .classes = 3, .sr_tail = tail};
+    o.confidence[LL_CONFIDENCE_SR] = sr;
+    CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &o));
+    assert_true(isnan(spread));
+    o.confidence[LL_CONFIDENCE_STD] = std;
+    CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &o));
+    CHECK_NEAR(spread, 200, 1e-9);
+    ll_outcome last = {.n = 1, .classes = 3, .sr_tail = tail + 9};
+    last.confidence[LL_CONFIDENCE_SR] = sr + 9;
+    last.confidence[LL_CONFIDENCE_STD] = std + 9;
+    CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &last));
+    assert_true(isnan(spread));
+    ll_context_free(ctx);
+}
+
+/* With 1000 rows, nothing won and L lost, L > 50 + 3 sqrt(L): from 77 on. */
+static void test_loss(void **state) {
+    (void)state;
+    enum { N = 1000 };
+    int32_t truth[N] = {0}, before[N] = {0}, now[N] = {0};
+    ll_outcome points = {.n = N, .classes = 2, .label = now, .truth = truth}, start = points;
+    start.label = before;
+    for (int lost = 0; lost < 200; lost++) {
+        lli_loss loss = lli_warning_signs_loss(&points, &start);
+        assert_int_equal(loss.right, N - lost);
+        assert_int_equal(loss.right_before, N);
+        assert_int_equal(loss.certain, lost >= 77);
+        assert_false(lli_warning_signs_loss(&start, &points).certain); /* the other way round it is a gain */
+        now[lost] = 1;
+    }
+    for (int i = 500; i < 700; i++) /* as many won as lost: no loss, whatever their number */
+        before[i] = 1;
+    assert_false(lli_warning_signs_loss(&points, &start).certain);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of compare share. */
+#ifndef TESTS_COMPARING_H
+#define TESTS_COMPARING_H
+
+#include <math.h>
+
+#include "pipeline/capability.h"
+#include "check.h"
+#include "problem.h"
+
+/* Every method that applies to heads, in the order of the table. */
+static inline void check_rows(const ll_comparison *found, int64_t samples, bool at_map) {
+    int64_t rows = 0;
+    for (size_t m = 0; m < ll_method_count(); m++) {
+        const char *name = ll_method_get(m)->name;
+        if (!applies(name, LLI_PLACE_HEAD) || (at_map && refits(name)))
+            continue;
+        const ll_compare_row *r = ll_comparison_row(found, rows++);
+        bool several = reads_option(name, LLI_READS(samples));
+        assert_string_equal(r->method, name);
+        assert_false(r->diverged);
+        assert_int_equal(r->samples, several ? samples : 1);
+        assert_true(r->seconds_fit >= 0 && r->seconds_predict >= 0);
+        for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+            bool exists = several || !ll_confidence_needs_members((ll_confidence)c);
+            assert_int_equal(isnan(r->evaluation->selective[c].aurc), !exists);
+        }
+    }
+    assert_int_equal(ll_comparison_count(found), rows);
+    assert_null(ll_comparison_row(found, rows));
+}
+
+static inline bool same_numbers(const ll_compare_row *a, const ll_compare_row *b) {
+    const ll_evaluation *x = a->evaluation, *y = b->evaluation;
+    return x->errors == y->errors && x->nll == y->nll && x->brier == y->brier &&
+           memcmp(x->selective, y->selective, sizeof x->selective) == 0 && memcmp(&x->intervals, &y->intervals, sizeof x->intervals) == 0;
+}
+
+static inline ll_comparison *compare(ll_context *ctx, const problem *p, const ll_dataset *test, ll_compare_options o) {
+    ll_fit_options fit = ll_fit_options_default();
+    fit.samples = 4;
+    fit.epochs = 2;
+    fit.seed = 5;
+    o.fit = &fit;
+    ll_comparison *c;
+    CHECK_OK(ctx, ll_compare(&c, ctx, p->data, test, NULL, &o));
+    return c;
+}
+
+#endif
