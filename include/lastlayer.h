@@ -535,6 +535,7 @@ typedef struct ll_fit_options {
     const char *key;       /* what the masks of new rows depend on: "row", the number, or "content", 64 bits of SHA-256 of the row as f32 */
     const char *structure; /* of laplace, how it takes the Hessian: "full", "kfac", "diagb" (many classes) or "diag" */
     bool common_mode;      /* of laplace: keep the direction that adds one vector to all classes, which no row informs */
+    int64_t chains;        /* of sgd and sgld: independent chains from theta*, each with S/chains members, chain after chain */
 } ll_fit_options;
 
 LL_DEFAULTS(ll_fit_options)

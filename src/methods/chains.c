@@ -101,35 +101,40 @@ ll_status lli_chains_train(ll_context *ctx, lli_fit *fit, int64_t task, const ll
     return lli_fit_save(ctx, fit, task, chain->theta, worker);
 }
 
+static int64_t chain_samples(const lli_fit *fit) {
+    return fit->options.samples / fit->options.chains;
+}
+
 int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member) {
     const ll_fit_options *o = &fit->options;
-    return o->burn_in * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (member + 1) * o->thin;
+    return o->burn_in * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (member % chain_samples(fit) + 1) * o->thin;
 }
 
 int64_t lli_chains_sample_steps(const lli_fit *fit) {
-    return lli_chains_sample_step(fit, fit->options.samples - 1);
+    return fit->options.chains * lli_chains_sample_step(fit, fit->options.samples - 1);
 }
 
 /* A restored chain continues only if every sample it has already taken is complete in the store. */
-static bool has_samples_before(const lli_fit *fit, int64_t step) {
-    for (int64_t i = 0; i < fit->options.samples && lli_chains_sample_step(fit, i) < step; i++)
+static bool has_samples_before(const lli_fit *fit, int64_t first, int64_t step) {
+    for (int64_t i = first; i < first + chain_samples(fit) && lli_chains_sample_step(fit, i) < step; i++)
         if (!lli_store_has(fit->store, i))
             return false;
     return true;
 }
 
-ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_options *options, int worker) {
+ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_options *options, int64_t task, int worker) {
     lli_chain *chain = ((lli_chains *)fit->prepared)->chain[worker];
+    int64_t first = task * chain_samples(fit);
     lli_chain_start(chain, options, fit->star->theta);
-    LLI_TRY(restore(ctx, fit, 0, chain));
-    if (!has_samples_before(fit, chain->state.step))
+    LLI_TRY(restore(ctx, fit, task, chain));
+    if (!has_samples_before(fit, first, chain->state.step))
         lli_chain_start(chain, options, fit->star->theta);
-    for (int64_t i = 0; i < fit->options.samples; i++) {
+    for (int64_t i = first; i < first + chain_samples(fit); i++) {
         if (chain->state.step > lli_chains_sample_step(fit, i))
             continue; /* restored past this sample: it is in the store */
         LLI_TRY(lli_chain_run(ctx, chain, lli_chains_sample_step(fit, i)));
         LLI_TRY(lli_fit_save(ctx, fit, i, chain->theta, worker));
-        LLI_TRY(leave_checkpoint(ctx, fit, 0, chain));
+        LLI_TRY(leave_checkpoint(ctx, fit, task, chain));
     }
     return LL_OK;
 }

@@ -20,9 +20,9 @@ lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member); /* as 
 ll_status lli_chains_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start,
                            int64_t epochs, int worker) LL_CHECK_RESULT;
 
-/* A task that is all members: one chain from theta*, after the burn-in a sample every `thin` steps. */
-ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_options *options, int worker) LL_CHECK_RESULT;
-int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member); /* the number of steps after which a sample is taken */
-int64_t lli_chains_sample_steps(const lli_fit *fit);                /* in all */
+/* A task that is a chain: from theta*, after the burn-in a sample every `thin` steps. Chain c of C has members c S/C to (c + 1) S/C - 1. */
+ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_options *options, int64_t task, int worker) LL_CHECK_RESULT;
+int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member); /* of its chain, after which it is taken */
+int64_t lli_chains_sample_steps(const lli_fit *fit);                /* of all chains */
 
 #endif

@@ -45,6 +45,10 @@ typedef struct lli_fit {
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit_options *given, const ll_dataset *data,
                           bool network) LL_CHECK_RESULT;
 
+/* Does the provenance have this option, LLI_READS(..)? One that came later is left out where it changes nothing, so that files stay the
+ * same. */
+bool lli_fit_records(size_t option, const ll_fit_options *options);
+
 double lli_fit_lr(const ll_dataset *data, bool network); /* the value that an lr of 0 means */
 
 /* What the options say about the ensemble to come: shape, weights, provenance. */

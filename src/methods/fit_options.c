@@ -21,12 +21,15 @@ void ll_fit_options_init(ll_fit_options *options, size_t struct_size) {
         .dropout_at = "paper",
         .key = "row",
         .structure = "kfac",
+        .chains = 1,
     };
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* Above it, chains of the paper's networks leave the neighbourhood of theta*. */
 #define NETWORK_LR 0.01
+
+enum { CHAINS_MAX = 10000 };
 
 #define AT(member) offsetof(ll_fit_options, member)
 #define BAR_NAME(name) "|" #name
@@ -66,6 +69,8 @@ static const ll_option table[] = {
      "diagonal alone"},
     {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
      "laplace: keep the variance of what adds the same to all logits, which no row informs; links in closed form see it"},
+    {"chains", 0, LL_OPTION_INT, AT(chains), "C", NULL, 1, CHAINS_MAX, false, false, "1",
+     "independent chains of sgd and sgld from theta*, each with S/C members; members are stored chain after chain"},
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {
@@ -76,11 +81,28 @@ const ll_option *ll_fit_options_table(size_t *count) {
 
 static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N) {
     int64_t steps = lli_chain_epoch_steps(N, o->batch_size), burn, samples, trained;
-    bool fits = lli_multiply(&burn, o->burn_in, steps) && lli_multiply(&samples, o->samples, o->thin) &&
+    bool fits = lli_multiply(&burn, o->burn_in, steps) && lli_multiply(&samples, o->samples / o->chains, o->thin) &&
                 lli_multiply(&trained, o->epochs, steps) && burn < 2000000000 && samples < 2000000000 && trained < 4000000000;
     return fits ? LL_OK
                 : lli_fail(ctx, LL_ERR_USAGE,
                            "these options ask for more than 4e9 steps in one chain; lower `samples`, `thin`, `epochs` or `burn-in`");
+}
+
+bool lli_fit_records(size_t option, const ll_fit_options *o) {
+    return option != AT(chains) || o->chains != 1;
+}
+
+static ll_status check_chains(ll_context *ctx, const ll_fit_options *o, const lli_method *method) {
+    if (o->chains == 1)
+        return LL_OK;
+    if (!lli_method_reads(method, AT(chains)))
+        return lli_fail(ctx, LL_ERR_USAGE, "the method %s has no chains that its members share: leave out `chains %" PRId64 "`",
+                        method->info.name, o->chains);
+    if (o->samples % o->chains)
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`samples %" PRId64 "` cannot be divided equally among `chains %" PRId64 "`: S is the total, so make it a multiple",
+                        o->samples, o->chains);
+    return LL_OK;
 }
 
 static const char independent[] = "independent";
@@ -136,6 +158,7 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
     warn_of_size(ctx, out, data);
     if (out->samples == 0 || !lli_method_reads(method, AT(samples)))
         out->samples = method->info.samples;
+    LLI_TRY(check_chains(ctx, out, method));
     if (out->epochs == 0)
         out->epochs = method->info.epochs;
     if (out->thin == 0)

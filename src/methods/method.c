@@ -67,3 +67,7 @@ int64_t lli_method_one(const ll_fit_options *options) {
 int64_t lli_method_all(const ll_fit_options *options) {
     return options->samples;
 }
+
+int64_t lli_method_chains(const ll_fit_options *options) {
+    return options->chains;
+}

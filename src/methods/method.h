@@ -87,5 +87,6 @@ ll_status lli_method_check(ll_context *ctx, const lli_method *method, lli_place 
 
 int64_t lli_method_one(const ll_fit_options *options);
 int64_t lli_method_all(const ll_fit_options *options); /* S */
+int64_t lli_method_chains(const ll_fit_options *options);
 
 #endif

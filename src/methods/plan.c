@@ -20,7 +20,8 @@ static ll_status record_options(ll_context *ctx, lli_provenance *p, const ll_fit
     const lli_method *method = lli_method_find(o->method);
     for (size_t i = 0; i < count; i++) {
         size_t option = table[i].offset;
-        if (option == LLI_READS(method) || (lli_method_reads(method, option) && (network || !of_networks(option))))
+        bool means = lli_method_reads(method, option) && (network || !of_networks(option));
+        if (option == LLI_READS(method) || (means && lli_fit_records(option, o)))
             LLI_TRY(lli_provenance_add_option(ctx, p, "", &table[i], o));
     }
     return LL_OK;

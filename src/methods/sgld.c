@@ -4,7 +4,7 @@
 
 static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
     const lli_chain_options options = lli_chains_options(fit, task);
-    return lli_chains_sample(ctx, fit, &options, worker);
+    return lli_chains_sample(ctx, fit, &options, task, worker);
 }
 
 /* With decreasing steps, a sample represents a time of the diffusion in proportion to its step. */
@@ -15,13 +15,13 @@ static double weight(const lli_fit *fit, int64_t member) {
 
 const lli_method lli_method_sgld = {
     .info = {"sgld", "stochastic gradient Langevin dynamics: sgd plus the right noise", 100, 0},
-    .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), 0},
+    .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), LLI_READS(chains), 0},
     .places = LLI_PLACES_ALL,
     .simplicity = 20,
     .members = LLI_MEMBERS_STORED,
     .optimiser = &lli_optimiser_sgld,
     .weight = weight,
-    .tasks = lli_method_one,
+    .tasks = lli_method_chains,
     .steps = lli_chains_sample_steps,
     .prepare = lli_chains_prepare,
     .release = lli_chains_release,

@@ -38,6 +38,8 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
                             const char *method, lli_meter *meter) {
     ll_fit_options options = *given;
     options.method = method;
+    if (!lli_method_reads(lli_method_find(method), LLI_READS(chains)))
+        options.chains = 1;
     LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, found->star.network != NULL));
     lli_ensemble_plan plan = {0};
     LLI_TRY(lli_fit_plan(ctx, &plan, &e->options, train, &found->star));

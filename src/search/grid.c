@@ -213,6 +213,21 @@ static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *
     return name_run(run, ctx);
 }
 
+/* The first members of several chains, one after the other, are not shorter chains: each S is a run of its own. */
+static ll_status add_runs(lli_grid *grid, ll_context *ctx, ll_fit_options *options, const list *samples, const ll_dataset *train,
+                          bool network) {
+    if (!lli_method_reads(lli_method_find(options->method), LLI_READS(chains)))
+        options->chains = 1;
+    if (options->chains == 1)
+        return add_run(grid, ctx, options, samples, train, network);
+    for (int i = 0; i < samples->count; i++) {
+        list one = {.count = 1};
+        one.value[0] = samples->value[i];
+        LLI_TRY(add_run(grid, ctx, options, &one, train, network));
+    }
+    return LL_OK;
+}
+
 enum { AXES_MAX = 8 };
 
 /* One option and its values: where it stands when the grid is walked through. */
@@ -273,7 +288,7 @@ static ll_status add_method(lli_grid *grid, ll_context *ctx, const ll_search_opt
         one.method = method;
         for (int i = 0; i < a->count; i++)
             lli_option_set_number(a->each[i].option, &one, a->each[i].values.value[a->each[i].at]);
-        LLI_DO(add_run(grid, ctx, &one, &a->samples, train, network));
+        LLI_DO(add_runs(grid, ctx, &one, &a->samples, train, network));
     } while (advance(a));
 done:
     lli_memory_free(a);

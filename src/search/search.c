@@ -147,7 +147,7 @@ static ll_status identify(ll_context *ctx, lli_provenance *p, const lli_search *
     size_t count;
     const ll_option *rows = ll_fit_options_table(&count);
     for (size_t i = 0; i < count; i++)
-        if (!lli_grid_lists(&rows[i]))
+        if (!lli_grid_lists(&rows[i]) && lli_fit_records(rows[i].offset, fit))
             LLI_TRY(lli_provenance_add_option(ctx, p, "", &rows[i], fit));
     return LL_OK;
 }

@@ -57,6 +57,20 @@ def a_part_without_work_says_so():
 
 
 @case
+def chains_are_parts():
+    samples.make(n=200)
+    options = ("--method", "sgld", "--samples", "6", "--chains", "3")
+    fit(*options, output="one.safetensors")
+    divide(3, *options, order=[3, 1, 2])
+    run("merge", "ens.safetensors")
+    same("one.safetensors", "ens.safetensors")
+    fit("--method", "sgld", "--samples", "2", output="short.safetensors")
+    import tensors
+    one, short = tensors.tensors("one.safetensors")[0], tensors.tensors("short.safetensors")[0]
+    check((one["W"][:2] == short["W"]).all() and (one["W"][2:4] != short["W"]).any(), "the first chain is not the one of a single chain")
+
+
+@case
 def a_deep_head_merges():
     samples.make(n=120)
     options = ("--layers", "2", "--method", "bootstrap", "--samples", "3", "--epochs", "1", "--lr", "0.01")

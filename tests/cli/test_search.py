@@ -105,6 +105,25 @@ def prefixes_are_separate_runs():
 
 
 @case
+def chains_of_a_search():
+    """With several chains each S is a run of its own; methods without chains take no notice."""
+    samples.make()
+    search("--method", "point,sgd,bootstrap", "--chains", "3", "--seed", "3")
+    found = by_name(shown())
+    for S in (3, 12):
+        trial = found[f"sgd-lr0.2-B64-S{S}"]
+        run(*samples.FIT, "--head", "head.npz", "--method", "sgd", "--samples", S, "--lr", "0.2", "--batch-size", "64", "--chains", "3", "--seed", "3",
+            "-o", "ens.safetensors")
+        run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "-o", "pred.npz")
+        whole = json.loads(run("evaluate", "pred.npz", "--json")[0])
+        check(trial["all"]["nll"] == whole["nll"] and trial["all"]["aurc"] == whole["aurc"], (S, trial["all"], whole))
+    fails(USAGE, "search", *DATA, *GRID, "--chains", "5", "--store", "other", words="cannot be divided equally among --chains 5")
+    fails(USAGE, "search", *DATA, *GRID, "--seed", "3", "--store", "trials", words="it has a chains")
+    table = json.loads(run("compare", *DATA, "--samples", "6", "--chains", "2", "--epochs", "1", "--json")[0])
+    check({"point", "sgd", "bootstrap"} <= {row["method"] for row in table["methods"]}, table)
+
+
+@case
 def late_divergence_spares_the_prefix():
     """A chain whose first members came before it diverged has finished the small trials."""
     samples.make()

@@ -406,6 +406,47 @@ static void test_chain_samples(void **state) {
     each_method(check_chain_samples, 1, 300);
 }
 
+/* Several chains: the first is the only one of fewer members, the others are other chains; the file of one chain does not mention them. */
+static void check_many_chains(ll_context *ctx, problem *p, const char *method, ll_fit_options o) {
+    ll_ensemble *none;
+    if (!reads_option(method, LLI_READS(chains))) {
+        o.chains = 3;
+        CHECK_FAILS(ctx, LL_ERR_USAGE, "has no chains that its members share: leave out chains=3",
+                    ll_fit(&none, ctx, p->data, p->head, &o));
+        return;
+    }
+    ll_ensemble *made[3];
+    ll_context *others = check_context(3);
+    o.lr_t0 = 9;
+    for (int chains = 1; chains <= 3; chains++) {
+        o.chains = chains;
+        o.samples = 2 * chains;
+        made[chains - 1] = fit(ctx, p, p->head, &o);
+        ll_ensemble *again = fit(others, p, p->head, &o);
+        assert_true(same_ensemble(again, made[chains - 1]));
+        ll_ensemble_free(again);
+    }
+    for (int64_t s = 0; s < 6; s++) {
+        assert_true(s >= 2 || same_member(made[0], s, made[2], s));
+        assert_true(s >= 4 || same_member(made[1], s, made[2], s));
+        CHECK_NEAR(made[2]->plan.weight[s], made[0]->plan.weight[s % 2], 0);
+        for (int64_t t = 0; t < s; t++)
+            assert_false(same_member(made[2], s, made[2], t));
+    }
+    assert_null(lli_provenance_get(&made[0]->plan.provenance, "chains"));
+    assert_string_equal(lli_provenance_get(&made[2]->plan.provenance, "chains"), "3");
+    o.samples = 7;
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "samples=7 cannot be divided equally among chains=3", ll_fit(&none, ctx, p->data, p->head, &o));
+    for (int i = 0; i < 3; i++)
+        ll_ensemble_free(made[i]);
+    ll_context_free(others);
+}
+
+static void test_many_chains(void **state) {
+    (void)state;
+    each_method(check_many_chains, 1, 300);
+}
+
 /* With a decreasing schedule, sample i of sgld weighs the lr of the step that made it; all others weigh 1. The file keeps it. */
 static void check_weights(ll_context *ctx, problem *p, const char *method, ll_fit_options o) {
     o.lr_t0 = 7;
@@ -660,6 +701,7 @@ int main(void) {
         cmocka_unit_test(test_seeds),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_chain_samples),
+        cmocka_unit_test(test_many_chains),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_prior_shrinks),
         cmocka_unit_test(test_auto_lr),

@@ -64,6 +64,7 @@ static void test_limits(void **state) {
         {"lr-t0", 1e-300, -1e-300, 1e15, 1e15 * (1 + 1e-15)},
         {"lr-power", 0, -1e-300, 10, 10 * (1 + 1e-15)},
         {"layers", 1, 0, 3, 4},
+        {"chains", 1, 0, 1, 10001},
     };
     heard h;
     ll_context *ctx = hearing(&h);

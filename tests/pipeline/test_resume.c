@@ -62,6 +62,7 @@ typedef struct subject {
     const char *method;
     bool network;
     const char *shuffle; /* NULL: full */
+    int64_t chains;      /* 0: one */
 } subject;
 
 static const subject subjects[] = {
@@ -70,7 +71,7 @@ static const subject subjects[] = {
     {"sgld", true, NULL},           {"bootstrap", true, NULL},
     {"dropout", true, NULL},        {"ensemble", true, NULL},
     {"sgld", false, "independent"}, {"bootstrap", false, "independent"},
-    {"sgld", true, "independent"},
+    {"sgld", true, "independent"},  {"sgld", false, NULL, 3},
 };
 
 static ll_status fit_write(const scene *s, ll_context *ctx, const char *name, bool resume) {
@@ -96,7 +97,9 @@ static void scene_init(scene *s, const subject *given) {
     s->o.seed = 21;
     if (given->shuffle)
         s->o.shuffle = given->shuffle;
-    s->steps = row_of(method)->tasks(&s->o) > 1 ? 6 * 3 * 4 : has_masks(method) ? 3 * 4 : 4 + 6 * 3;
+    if (given->chains)
+        s->o.chains = given->chains;
+    s->steps = given->chains ? 3 * (4 + 2 * 3) : row_of(method)->tasks(&s->o) > 1 ? 6 * 3 * 4 : has_masks(method) ? 3 * 4 : 4 + 6 * 3;
     if (given->network) { /* of whose moments and masks nothing may be lost either */
         ll_train_options t = ll_train_options_default("mlp:4,3");
         t.epochs = 3;
@@ -385,7 +388,7 @@ static const lli_optimiser heavy = {.rule = &lli_rule_nesterov, .momentum = 0.9}
 
 static ll_status run_heavy(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
     const lli_chain_options options = lli_chains_options(fit, task);
-    return lli_chains_sample(ctx, fit, &options, worker);
+    return lli_chains_sample(ctx, fit, &options, task, worker);
 }
 
 /* A row of this test's own: samples of a chain whose velocity a checkpoint must keep. */
