@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Any, Mapping, NoReturn, Optional
 
 import numpy as np
 
@@ -12,10 +12,33 @@ from ._errors import DataError
 from ._run import logger
 
 
+def _refuse(array: Any, name: str, made: Optional[np.ndarray]) -> NoReturn:
+    """What is no array of numbers: one sentence with the line that makes one."""
+    kind = type(array).__name__
+    if isinstance(array, (str, bytes, os.PathLike)):
+        raise DataError(f"{name} is a path; expected an array: numpy.load({os.fsdecode(array)!r}) reads one, and the command reads other formats")
+    if isinstance(array, Mapping) or hasattr(array, "files"):
+        names = [str(key) for key in array]
+        first = names[0] if names else "name"
+        raise DataError(f"{name} is a {kind} that holds {', '.join(names) or 'nothing'}; expected one array of it, such as [{first!r}]")
+    if hasattr(array, "predict_proba"):
+        raise DataError(f"{name} is a {kind}; expected an array: what its predict_proba gives for the rows")
+    if made is not None and made.dtype.kind in "OSU" and "labels" in name and made.ndim > 0:
+        raise DataError(f"{name} are texts; expected class numbers from 0: names, y = numpy.unique({name}, return_inverse=True) makes them, and for "
+                        "other rows y = numpy.searchsorted(names, other_labels) (LastLayerClassifier takes texts as they are)")
+    raise DataError(f"{name} has elements of the type {kind if made is None else made.dtype}; expected numbers")
+
+
 def take(array: Any, name: str) -> Any:
     """A capsule of the array where it lies. What speaks none of the protocols becomes a numpy array first."""
     if isinstance(array, np.ndarray) and not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
+    if getattr(array, "requires_grad", False):
+        array = array.detach()
+    if isinstance(array, (str, bytes, os.PathLike, Mapping)) or hasattr(array, "predict_proba") or hasattr(array, "files"):
+        _refuse(array, name, None)
+    if isinstance(array, np.ndarray) and array.dtype.kind in "OSU":
+        _refuse(array, name, array)
     capsule = None
     if not (hasattr(array, "columns") and hasattr(array, "__array__")):  # a frame is a table of columns, each with an array of its own
         try:
@@ -24,9 +47,12 @@ def take(array: Any, name: str) -> Any:
             raise DataError(f"{name}: {why}") from None
     if capsule is not None:
         return capsule
-    made = np.asarray(array)
+    try:
+        made = np.asarray(array)
+    except ValueError as why:
+        raise DataError(f"{name}: {why}; expected an array of numbers") from None
     if made.dtype.kind not in "biuf":
-        raise DataError(f"{name} has elements of the type {made.dtype}; expected numbers")
+        _refuse(array, name, made)
     return native.array(made)
 
 

@@ -97,6 +97,10 @@ class LastLayerClassifier(ClassifierMixin, BaseEstimator):
         """Fits the ensemble to features X [N,D] and labels y [N], numbers or texts."""
         if y is None:
             raise UsageError("LastLayerClassifier requires y to be passed, but the target y is None")
+        if getattr(X, "ndim", 2) > 2:
+            raise DataError(f"X is {list(X.shape)}; expected [rows, features]: X.mean((2, 3)) pools [N,C,H,W], X.reshape(len(X), -1) flattens")
+        if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+            raise DataError(f"y is {list(y.shape)}; expected one class for each row: y.argmax(1) makes them of one-hot rows")
         X, y = validate_data(self, X, y=y, dtype=TYPES)
         check_classification_targets(y)
         self.classes_, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)

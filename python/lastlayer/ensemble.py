@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 
 from . import _lastlayer as native
 from ._arrays import dataset, optional, path_text, shape, take, view
+from ._errors import DataError
 from ._keywords import options as keywords
 from ._run import Progress, how
 from .predictions import Predictions
@@ -18,13 +19,32 @@ from .results import Calibration, Certificate
 CONFIDENCES = native.confidences()
 
 
+HEADS = (("W", "b"), ("weight", "bias"), ("kernel", "bias"), ("coef_", "intercept_"))
+
+
+def _parts_of(head: Any) -> tuple:
+    """(W, b) of a pair, of W alone, of a mapping (state_dict, an .npz file), of scikit-learn's linear models, of nn.Linear."""
+    if isinstance(head, (tuple, list)):
+        if len(head) != 2:
+            raise DataError(f"head has {len(head)} parts; expected (W, b)")
+        return head[0], head[1]
+    if isinstance(head, Mapping) or hasattr(head, "files"):
+        for weight, bias in HEADS:
+            if weight in head:
+                return head[weight], head[bias] if bias in head else None
+        raise DataError(f"head holds {', '.join(map(str, head)) or 'nothing'}; expected W and b, or weight and bias: of one layer")
+    if hasattr(head, "coef_"):
+        return head.coef_, head.intercept_
+    if hasattr(head, "weight") and hasattr(head, "bias"):
+        return head.weight, head.bias
+    return head, None
+
+
 def head_of(head: Any, features: int, run: tuple) -> Any:
-    """(W, b), W alone, or an object with coef_ and intercept_, as a capsule. W is [K,D] or [D,K]."""
+    """A capsule of a last layer. W is [K,D] or [D,K]."""
     if head is None:
         return None
-    if hasattr(head, "coef_"):
-        head = (head.coef_, head.intercept_)
-    weight, bias = head if isinstance(head, (tuple, list)) else (head, None)
+    weight, bias = _parts_of(head)
     weight = take(weight, "head")
     sizes = shape(weight)
     square = len(sizes) == 2 and sizes[0] == sizes[1] == features
@@ -37,8 +57,8 @@ def fit(features: Any, labels: Any, head: Any = None, *, sample_weight: Any = No
         memory: Optional[int] = None, progress: Progress = None, **options: Any) -> "Ensemble":
     """An ensemble of last layers from features [N,D] and labels [N], the classes 0..K-1.
 
-    head: the trained last layer (W [K,D], b [K]) where all methods start; without it the best one (MAP) is found first. A square W is
-    taken as [K,D].
+    head: the trained last layer where all methods start: (W [K,D], b [K]), a linear model of scikit-learn, an nn.Linear, a dict with weight
+    and bias; without it the best one (MAP) is found first. A square W is taken as [K,D].
     sample_weight: a number for each row; class_weight: 'balanced', or a number for each class.
     path: also write the ensemble there, member by member, so that a killed run can go on with resume=True.
     n_jobs: threads, None = all processors; the numbers do not depend on it. memory: most bytes to take.

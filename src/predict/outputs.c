@@ -87,7 +87,10 @@ static ll_status outputs_init(ll_context *ctx, outputs *o, const char *name, ll_
     bool members = array.rank == 3;
     lli_array_text(text, &array);
     if (array.rank != 2 && !members)
-        return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected [N,K], or [S,N,K] for members", name, text);
+        return lli_fail(ctx, LL_ERR_DATA, "%s: the outputs are %s; expected [N,K], or [S,N,K] for members%s", name, text,
+                        array.rank != 1 ? ""
+                        : logits        ? "; numpy.stack([0 * f, f], -1) makes them of the logits of class 1 of two"
+                                        : "; numpy.stack([1 - p, p], -1) makes them of the probabilities of class 1 of two");
     *o = (outputs){name, array, members ? array.shape[0] : 1, array.shape[members], array.shape[members + 1], logits, 0, 0};
     o->most = sum_tolerance(array.dtype, o->K);
     if (!lli_array_is_real(array.dtype))
@@ -172,10 +175,11 @@ done:
 ll_status ll_predictions_new(ll_predictions **out, ll_context *ctx, ll_array array, bool logits, const ll_array *labels) {
     LLI_NEED(ctx, out);
     *out = NULL;
-    LLI_TRY(lli_array_check(ctx, "the array", &array));
+    const char *name = logits ? "logits" : "probs";
+    LLI_TRY(lli_array_check(ctx, name, &array));
     if (labels)
         LLI_TRY(lli_array_check(ctx, "labels", labels));
-    return lli_predictions_new(out, ctx, "the array", array, logits, "labels", labels);
+    return lli_predictions_new(out, ctx, name, array, logits, "labels", labels);
 }
 
 ll_status lli_predictions_new(ll_predictions **out, ll_context *ctx, const char *name, ll_array array, bool logits, const char *labels_name,
