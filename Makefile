@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer python setup check check-long check-python demo install bench bench-networks bench-scale results oracle fuzz torture mutants cross dist clean
+.PHONY: build/lastlayer python setup check check-long check-python wheel demo install bench bench-networks bench-scale results oracle fuzz torture mutants cross dist clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build product
@@ -29,6 +29,10 @@ check-python:   ## the Python package with the current torch, scikit-learn, pand
 	@tools/setup build python
 	@$(MAKE) --no-print-directory build/lastlayer python
 	@$(PYTHON) tools/check_python.py build $(ARGS)
+
+wheel:          ## the Python package as sdist and wheel in dist/pypi, tested with every Python here, from PyPI; ARGS="--no-torch /usr/bin/python3" does less
+	@tools/setup build python wheel
+	@$(PYTHON) tools/wheel.py $(ARGS)
 
 check-long:     ## longer versions of some tests, for a machine that has hours
 	@tools/setup build check

@@ -12,7 +12,7 @@ Linux, on the processor.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _lastlayer
 from ._errors import (DataError, DivergedError, Error, FormatError, InternalError, LastLayerWarning, OutOfMemoryError, ReadError,
@@ -22,7 +22,12 @@ from .functions import calibrate, certify, compare, contrast, evaluate, methods,
 from .predictions import Predictions
 from .results import Calibration, Certificate, Comparison, Contrast, Evaluation, Report, Sets, Threshold
 
-__version__ = _lastlayer.version()
+if TYPE_CHECKING:
+    from .classifier import LastLayerClassifier
+    from .keras_door import KerasModel, from_keras
+    from .torch_door import TorchModel, from_torch
+
+__version__: str = _lastlayer.version()
 load = Ensemble.load
 
 # What needs packages that lastlayer itself does not: loaded when it is asked for, so not part of import *.

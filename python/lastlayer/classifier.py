@@ -25,7 +25,8 @@ except ImportError:  # before scikit-learn 1.6
 
 from . import _lastlayer as native
 from ._errors import DataError, UsageError
-from ._keywords import describe, parameters
+from ._keywords import describe, rows
+from ._keywords import options as keywords
 from .ensemble import fit
 from .predictions import Predictions
 from .results import Calibration, Certificate, Evaluation, Report, Threshold
@@ -47,18 +48,6 @@ def expected_failed_checks(estimator: "LastLayerClassifier") -> Dict[str, str]:
     return {"check_sample_weight_equivalence_on_dense_data": SINGLE}
 
 
-def _signature() -> inspect.Signature:
-    def own(name: str, default: Any) -> inspect.Parameter:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-
-    table = [row.replace(default="content") if row.name == "key" else row for row in parameters("fit", LEFT_OUT)]
-    method = [row for row in table if row.name == "method"]
-    others = [own("random_state", 0), own("class_weight", None), own("head", None), own("n_jobs", None), own("memory", None)]
-    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return inspect.Signature([this] + [row.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for row in method] +
-                             [row for row in table if row.name != "method"] + others)
-
-
 class LastLayerClassifier(ClassifierMixin, BaseEstimator):
     """An ensemble of last layers as a scikit-learn classifier. `predict` never abstains, `answer` does.
 
@@ -69,13 +58,17 @@ class LastLayerClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: threads, None = all processors; no number depends on it. memory: most bytes to take.
     """
 
-    def __init__(self, *given: Any, **options: Any) -> None:
-        bound = inspect.signature(type(self).__init__).bind(self, *given, **options)
-        bound.apply_defaults()
-        for name, value in list(bound.arguments.items())[1:]:
-            setattr(self, name, value)
-
-    __init__.__signature__ = _signature()  # type: ignore[attr-defined]
+    @keywords("fit", without=LEFT_OUT)
+    def __init__(self, method: str = "sgld", *, key: str = "content", random_state: Any = 0, class_weight: Any = None, head: Any = None,
+                 n_jobs: Optional[int] = None, memory: Optional[int] = None, **options: Any) -> None:
+        """Everything is kept as it is given; fit looks at it."""
+        self.method, self.key, self.random_state, self.class_weight = method, key, random_state, class_weight
+        self.head, self.n_jobs, self.memory = head, n_jobs, memory
+        for row in rows("fit", LEFT_OUT):
+            if row["name"] not in ("method", "key"):
+                setattr(self, row["name"], options.pop(row["name"], row["default"]))
+        if options:
+            raise TypeError(f"LastLayerClassifier has no parameter {min(options)}")
 
     def __sklearn_tags__(self) -> Any:
         return super().__sklearn_tags__()
@@ -183,6 +176,7 @@ class LastLayerClassifier(ClassifierMixin, BaseEstimator):
         answers[self._abstains(made)] = unknown
         return answers
 
+    @keywords("calibrate")
     def calibrate(self, X: Any, y: Any, **options: Any) -> Calibration:
         """Fits a temperature on rows that fit did not see. A cut that was chosen before is forgotten: it was one of other confidences."""
         check_is_fitted(self)
@@ -197,6 +191,7 @@ class LastLayerClassifier(ClassifierMixin, BaseEstimator):
             self.threshold_ = made
         return made
 
+    @keywords("certify")
     def certify(self, X: Any, y: Any, *, ood: Any = None, **options: Any) -> Certificate:
         """A cut with a promise, from rows that nothing was chosen on; `answer` and `abstain` use it."""
         check_is_fitted(self)
@@ -205,13 +200,15 @@ class LastLayerClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__.pop("threshold_", None)
         return made
 
+    @keywords("evaluate")
     def evaluate(self, X: Any, y: Any, *, ood: Any = None, **options: Any) -> Evaluation:
         """Metrics with intervals. `ood`: features of out-of-distribution rows."""
         return self.predictions(X, y, ood).evaluate(**options)
 
-    def report(self, X: Any, y: Any, *, ood: Any = None, **options: Any) -> Report:
-        """The page to look at."""
-        return self.predictions(X, y, ood).report(**options)
+    @keywords("report", without=("labels", "class_names", "images"))
+    def report(self, X: Any, y: Any, *, ood: Any = None, images: Any = None, name: Optional[str] = None, **options: Any) -> Report:
+        """The page to look at. `images`: u8 [N,H,W] or [N,H,W,3]."""
+        return self.predictions(X, y, ood).report(images=images, name=name, **options)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Writes the ensemble, the file of the command. Pickle keeps the whole estimator."""

@@ -14,7 +14,7 @@ from ._errors import DataError
 from ._keywords import options as keywords
 from ._run import Progress, how
 from .predictions import Predictions
-from .results import Calibration, Certificate
+from .results import Calibration, Certificate, Evaluation
 
 CONFIDENCES = native.confidences()
 
@@ -216,10 +216,11 @@ class Ensemble:
         self._version += 1
         return made
 
-    def evaluate(self, features: Any, labels: Any, *, ood: Any = None, n_jobs: Optional[int] = None, progress: Progress = None,
-                 **options: Any) -> Any:
+    @keywords("evaluate")
+    def evaluate(self, features: Any, labels: Any, *, ood: Any = None, costs: Any = None, n_jobs: Optional[int] = None, progress: Progress = None,
+                 **options: Any) -> Evaluation:
         """Predicts and evaluates: `predict(...).evaluate(...)`."""
-        return self.predict(features, labels, ood=ood, n_jobs=n_jobs, progress=progress).evaluate(**options)
+        return self.predict(features, labels, ood=ood, costs=costs, n_jobs=n_jobs, progress=progress).evaluate(costs=costs, **options)
 
 
 class Predictor:

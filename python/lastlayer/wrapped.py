@@ -9,6 +9,7 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 from ._errors import DataError, UsageError
+from ._keywords import options as keywords
 from ._run import Progress
 from .ensemble import CONFIDENCES, Ensemble, fit
 from .functions import compare
@@ -103,9 +104,10 @@ class Wrapped:
         found = {name: getattr(made, name) for name in ("label", "probs", *CONFIDENCES)}
         return SimpleNamespace(**found, abstain=abstains(made, self.cut))
 
-    def calibrate(self, data: Any, **options: Any) -> Calibration:
+    @keywords("calibrate")
+    def calibrate(self, data: Any, *, n_jobs: Optional[int] = None, progress: Progress = None, **options: Any) -> Calibration:
         """Fits a temperature on rows that training did not see. A cut that was chosen before is forgotten."""
-        made = self.ensemble.calibrate(*self._labelled(data), **options)
+        made = self.ensemble.calibrate(*self._labelled(data), n_jobs=n_jobs, progress=progress, **options)
         self.cut = None
         return made
 
@@ -115,29 +117,37 @@ class Wrapped:
         self.cut = made if made.found else self.cut
         return made
 
-    def certify(self, data: Any, *, ood: Any = None, **options: Any) -> Certificate:
+    @keywords("certify")
+    def certify(self, data: Any, *, ood: Any = None, n_jobs: Optional[int] = None, progress: Progress = None, **options: Any) -> Certificate:
         """A cut with a promise, from rows that nothing was chosen on; answers abstain by it."""
         z, y = self._labelled(data)
-        made = self.ensemble.certify(z, y, ood=None if ood is None else self.features(ood)[0], **options)
+        out = None if ood is None else self.features(ood)[0]
+        made = self.ensemble.certify(z, y, ood=out, n_jobs=n_jobs, progress=progress, **options)
         self.cut = None
         return made
 
-    def evaluate(self, data: Any, ood: Any = None, **options: Any) -> Evaluation:
+    @keywords("evaluate")
+    def evaluate(self, data: Any, ood: Any = None, *, costs: Any = None, **options: Any) -> Evaluation:
         """Metrics with intervals."""
-        return self.predictions(data, ood).evaluate(**options)
+        return self.predictions(data, ood).evaluate(costs=costs, **options)
 
-    def compare(self, data: Any, *, train: Any = None, val: Any = None, ood: Any = None, **options: Any) -> Comparison:
+    @keywords("compare", "fit", without=("method",))
+    def compare(self, data: Any, *, train: Any = None, val: Any = None, ood: Any = None, sample_weight: Any = None, class_weight: Any = None,
+                n_jobs: Optional[int] = None, memory: Optional[int] = None, progress: Progress = None, **options: Any) -> Comparison:
         """Every method on the training rows, evaluated on these, and the one to take. `train`: their loader, where they were not kept."""
         if train is None and self._train is None:
             raise UsageError("the training rows were not kept; give their loader as train=")
         z, y = self._labelled(train) if train is not None else self._train  # type: ignore[misc]
         val_z, val_y = (None, None) if val is None else self._labelled(val)
         out = None if ood is None else self.features(ood)[0]
-        return compare(z, y, *self._labelled(data), self._head(), val_features=val_z, val_labels=val_y, ood=out, **options)
+        return compare(z, y, *self._labelled(data), self._head(), val_features=val_z, val_labels=val_y, ood=out, sample_weight=sample_weight,
+                       class_weight=class_weight, n_jobs=n_jobs, memory=memory, progress=progress, **options)
 
-    def report(self, data: Any, path: "Optional[str | os.PathLike[str]]" = None, *, ood: Any = None, **options: Any) -> Report:
-        """The page to look at; with a path it is written there too."""
-        made = self.predictions(data, ood).report(**options)
+    @keywords("report", without=("labels", "class_names", "images"))
+    def report(self, data: Any, path: "Optional[str | os.PathLike[str]]" = None, *, ood: Any = None, class_names: Optional[List[str]] = None,
+               images: Any = None, name: Optional[str] = None, **options: Any) -> Report:
+        """The page to look at; with a path it is written there too. `images`: u8 [N,H,W] or [N,H,W,3]."""
+        made = self.predictions(data, ood).report(class_names=class_names, images=images, name=name, **options)
         if path is not None:
             made.save(path)
         return made
