@@ -7,9 +7,12 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "data/dataset.h"
 #include "methods/method.h"
 
 int64_t lli_fit_floats(const lli_method *method, const lli_theta_star *star) {
+    if (method->state_floats)
+        return method->state_floats(star);
     const lli_optimiser *optimiser = method->needs & LLI_NEEDS_RECIPE ? &star->recipe->optimiser : method->optimiser;
     return (1 + (optimiser ? optimiser->rule->slots : 0)) * star->model->floats;
 }
@@ -71,5 +74,17 @@ static ll_status run_task(ll_context *ctx, void *fit_, int64_t task, int worker)
 
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) {
     int64_t tasks = fit->method->tasks(&fit->options);
-    return lli_pool_run(ctx, run_task, fit, lli_share_end(&fit->part, tasks) - lli_share_begin(&fit->part, tasks));
+    LLI_TRY(lli_pool_run(ctx, run_task, fit, lli_share_end(&fit->part, tasks) - lli_share_begin(&fit->part, tasks)));
+    if (fit->method->tell)
+        fit->method->tell(ctx, fit);
+    return LL_OK;
+}
+
+ll_status lli_fit_solve(ll_head **out, ll_context *ctx, const lli_fit *fit) {
+    ll_head_solve_options options = ll_head_solve_options_default();
+    options.prior_precision = fit->options.prior_precision;
+    ll_dataset known = *fit->data;
+    known.K = fit->star->model->K; /* a head that was given may have classes without rows */
+    known.K_given = true;
+    return ll_head_solve(out, ctx, &known, &options);
 }

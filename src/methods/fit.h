@@ -59,10 +59,13 @@ ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_op
 ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const struct lli_method *method, const ll_fit_options *options,
                        const lli_theta_star *star, const ll_dataset *data, lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
 void lli_fit_release(lli_fit *fit);
-int64_t lli_fit_floats(const struct lli_method *method, const lli_theta_star *star); /* of a checkpoint: theta and the slots of its rule */
+int64_t lli_fit_floats(const struct lli_method *method, const lli_theta_star *star);          /* of a checkpoint */
 ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT;                         /* the tasks of its part, in parallel */
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
+
+/* The MAP of the rows, with the classes of theta*. */
+ll_status lli_fit_solve(ll_head **out, ll_context *ctx, const lli_fit *fit) LL_CHECK_RESULT;
 
 /* 0 for "full" and "independent", the ROWS of "block:ROWS", -1 for anything else. */
 int64_t lli_fit_block_rows(const char *shuffle);

@@ -70,7 +70,7 @@ static const ll_option table[] = {
     {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
      "laplace: keep the variance of what adds the same to all logits, which no row informs; links in closed form see it"},
     {"chains", 0, LL_OPTION_INT, AT(chains), "C", NULL, 1, CHAINS_MAX, false, false, "1",
-     "independent chains of sgd and sgld from theta*, each with S/C members; members are stored chain after chain"},
+     "independent chains of sgd, sgld and hmc from theta*, each with S/C members; members are stored chain after chain"},
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One head, fitted anew: the MAP of the rows as a point, S = 1, wherever theta* comes from. docs/math/map.md */
 #include "base/memory.h"
-#include "data/dataset.h"
 #include "methods/method.h"
 #include "model/head.h"
 
@@ -13,12 +12,7 @@ static int64_t steps(const lli_fit *fit) {
 static ll_status prepare(ll_context *ctx, lli_fit *fit) {
     const lli_model *model = fit->star->model;
     ll_head *head;
-    ll_head_solve_options options = ll_head_solve_options_default();
-    options.prior_precision = fit->options.prior_precision;
-    ll_dataset known = *fit->data;
-    known.K = model->K; /* a head that was given may have classes without rows */
-    known.K_given = true;
-    LLI_TRY(ll_head_solve(&head, ctx, &known, &options));
+    LLI_TRY(lli_fit_solve(&head, ctx, fit));
     float *theta;
     ll_status status = lli_memory_new(ctx, &theta, model->floats, sizeof *theta);
     if (status == LL_OK) {

@@ -14,6 +14,7 @@
     row(laplace) \
     row(sgd) \
     row(sgld) \
+    row(hmc) \
     row(bootstrap) \
     row(dropout) \
     row(ensemble)
@@ -30,9 +31,10 @@ enum { LLI_PLACES_ALL = LLI_PLACE_HEAD | LLI_PLACE_DEEP_HEAD | LLI_PLACE_NETWORK
 
 /* What a method needs besides theta* and the rows. */
 enum {
-    LLI_NEEDS_RESAMPLE = 1,   /* the chain of a task visits rows drawn with replacement */
-    LLI_NEEDS_RECIPE = 2,     /* how the network was trained, to train others in the same way */
-    LLI_NEEDS_OTHER_START = 4 /* a theta* that is not the MAP already, to be worth comparing */
+    LLI_NEEDS_RESAMPLE = 1,    /* the chain of a task visits rows drawn with replacement */
+    LLI_NEEDS_RECIPE = 2,      /* how the network was trained, to train others in the same way */
+    LLI_NEEDS_OTHER_START = 4, /* a theta* that is not the MAP already, to be worth comparing */
+    LLI_NEEDS_TIME = 8         /* thousands of passes over all rows: compare leaves it out */
 };
 
 /* How members exist. */
@@ -61,14 +63,16 @@ typedef struct lli_method {
     /* Of draws: the factors of the Gaussian, once, before the run. */
     ll_status (*gaussian)(ll_context *ctx, lli_gaussian *out, const ll_fit_options *options, const ll_dataset *data,
                           const lli_theta_star *star);
-    int64_t (*tasks)(const ll_fit_options *options); /* independent pieces of work */
-    int64_t (*steps)(const lli_fit *fit);            /* in all, for progress */
+    int64_t (*state_floats)(const lli_theta_star *star); /* of a checkpoint; NULL: theta and the slots of the rule */
+    int64_t (*tasks)(const ll_fit_options *options);     /* independent pieces of work */
+    int64_t (*steps)(const lli_fit *fit);                /* in all, for progress */
     /* Makes fit->prepared, once, before the tasks, which share it; release frees it, also where prepare failed half way. NULL: there is
      * nothing to make. */
     ll_status (*prepare)(ll_context *ctx, lli_fit *fit);
     void (*release)(lli_fit *fit);
     /* One task, by any worker: lli_fit_save for each of its members. It may depend on (seed, task), on nothing else. */
     ll_status (*run)(ll_context *ctx, lli_fit *fit, int64_t task, int worker);
+    void (*tell)(ll_context *ctx, lli_fit *fit); /* after the tasks of a fit: notes and warnings; NULL: there are none */
 } lli_method;
 
 #define LLI_METHOD_DECLARE(name) extern const lli_method lli_method_##name;

@@ -113,7 +113,7 @@ static ll_status work_init(ll_context *ctx, work *c, const lli_found_theta *foun
         const char *name = ll_method_get(i)->name;
         const lli_method *method = lli_method_find(name);
         bool found_before = method->needs & LLI_NEEDS_OTHER_START && !isnan(found->star.gradient_norm);
-        if (method->needs & LLI_NEEDS_RECIPE || !(method->places & place) || found_before)
+        if (method->needs & (LLI_NEEDS_RECIPE | LLI_NEEDS_TIME) || !(method->places & place) || found_before)
             continue;
         entry *e = &c->entries[c->count++];
         LLI_TRY(entry_init(ctx, e, found, train, options, name, meter));

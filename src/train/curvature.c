@@ -14,10 +14,10 @@ enum { SLICES = 16 }; /* of the rows, at most: their sums are added in order */
 
 /* Rows sqrt(w) (z,1). */
 static ll_status weighted_rows(ll_context *ctx, void *arg, double *out, int64_t first, int64_t count, int worker) {
-    (void)ctx;
     lli_head_pass *pass = arg;
     int64_t n = pass->D + 1;
-    const float *z = lli_head_pass_rows(pass, first, count, worker, false);
+    const float *z;
+    LLI_TRY(lli_head_pass_rows(&z, ctx, pass, first, count, worker, false));
     for (int64_t i = 0; i < count; i++) {
         double root = sqrt(lli_head_pass_weight(pass, first + i));
         for (int64_t j = 0; j < n; j++)
@@ -28,9 +28,9 @@ static ll_status weighted_rows(ll_context *ctx, void *arg, double *out, int64_t 
 
 /* Rows sqrt(w) p. */
 static ll_status weighted_p(ll_context *ctx, void *arg, double *out, int64_t first, int64_t count, int worker) {
-    (void)ctx;
     lli_head_pass *pass = arg;
-    (void)lli_head_pass_rows(pass, first, count, worker, true);
+    const float *z;
+    LLI_TRY(lli_head_pass_rows(&z, ctx, pass, first, count, worker, true));
     for (int64_t i = 0, top; i < count; i++) {
         double tail, root = sqrt(lli_head_pass_weight(pass, first + i));
         const double *p = lli_head_pass_softmax(pass, i, worker, &top, &tail);
@@ -69,7 +69,8 @@ static ll_status sum_slice(ll_context *ctx, void *arg, int64_t slice, int worker
     for (int64_t first = slice * s->rows, count; first < end; first += count) {
         LLI_TRY(lli_cancel_check(ctx));
         count = LLI_MIN(LLI_HEAD_PASS_ROWS, end - first);
-        const float *z = lli_head_pass_rows(pass, first, count, worker, true);
+        const float *z;
+        LLI_TRY(lli_head_pass_rows(&z, ctx, pass, first, count, worker, true));
         for (int64_t i = 0, top; i < count; i++, z += pass->ld) {
             double tail, weight = lli_head_pass_weight(pass, first + i);
             const double *p = lli_head_pass_softmax(pass, i, worker, &top, &tail);
@@ -154,11 +155,11 @@ typedef struct outer {
 } outer;
 
 static ll_status outer_rows(ll_context *ctx, void *arg, double *out, int64_t first, int64_t count, int worker) {
-    (void)ctx;
     const outer *o = arg;
     lli_head_pass *pass = o->pass;
     int64_t n = pass->D + 1, from = o->class < 0 ? 0 : o->class, to = o->class < 0 ? pass->K : o->class + 1;
-    const float *z = lli_head_pass_rows(pass, first, count, worker, true);
+    const float *z;
+    LLI_TRY(lli_head_pass_rows(&z, ctx, pass, first, count, worker, true));
     for (int64_t i = 0, top; i < count; i++, z += pass->ld) {
         double tail, root = sqrt(lli_head_pass_weight(pass, first + i));
         const double *p = lli_head_pass_softmax(pass, i, worker, &top, &tail);

@@ -18,6 +18,8 @@ ll_status lli_head_pass_init(ll_context *ctx, lli_head_pass *pass, const ll_data
     LLI_DO(lli_memory_new(ctx, &pass->z, workers * LLI_HEAD_PASS_ROWS * pass->ld, sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &pass->logits, workers * LLI_HEAD_PASS_ROWS * pass->ldk, sizeof(float)));
     LLI_DO(lli_memory_new(ctx, &pass->p, workers * K, sizeof(double)));
+    pass->block_bytes = lli_rows_scratch(&data->rows, LLI_HEAD_PASS_ROWS);
+    LLI_DO(lli_memory_new(ctx, &pass->scratch, workers * pass->block_bytes, 1));
     for (int64_t k = 0; k < K; k++) {
         memcpy(pass->theta + k * pass->ld, head->W + k * D, (size_t)D * sizeof(float));
         pass->theta[k * pass->ld + D] = head->b[k];
@@ -33,16 +35,20 @@ void lli_head_pass_release(lli_head_pass *pass) {
     lli_memory_free(pass->z);
     lli_memory_free(pass->logits);
     lli_memory_free(pass->p);
+    lli_memory_free(pass->scratch);
     *pass = (lli_head_pass){0};
 }
 
-const float *lli_head_pass_rows(lli_head_pass *pass, int64_t first, int64_t count, int worker, bool logits) {
-    const lli_rows *rows = &pass->data->rows;
+ll_status lli_head_pass_rows(const float **out, ll_context *ctx, lli_head_pass *pass, int64_t first, int64_t count, int worker,
+                             bool logits) {
     float *z = pass->z + worker * LLI_HEAD_PASS_ROWS * pass->ld;
-    pass->kernels->gather(z, rows->features, rows->half, NULL, first, count, pass->D, pass->ld);
+    lli_rows block;
+    LLI_TRY(lli_rows_block(&block, ctx, &pass->data->rows, pass->scratch + worker * pass->block_bytes, first, count));
+    pass->kernels->gather(z, block.features, block.half, NULL, 0, count, pass->D, pass->ld);
     if (logits)
         pass->kernels->logits(pass->logits + worker * LLI_HEAD_PASS_ROWS * pass->ldk, pass->theta, z, count, pass->K, pass->ld, pass->ldk);
-    return z;
+    *out = z;
+    return LL_OK;
 }
 
 const double *lli_head_pass_softmax(lli_head_pass *pass, int64_t i, int worker, int64_t *top, double *tail) {

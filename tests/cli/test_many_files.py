@@ -53,6 +53,14 @@ def many_files_are_one(method, count):
 
 
 @case
+def a_curvature_reads_its_rows_from_files():
+    make(40, 160000)
+    run("fit", *ONE, "--method", "laplace", "-o", "one.safetensors")
+    run("fit", *MANY, "--method", "laplace", "--memory", "12M", "--threads", "1", "-o", "little.safetensors")
+    same("one.safetensors", "little.safetensors")
+
+
+@case
 def a_deep_head_reads_its_rows_from_files():
     make(40, 600)
     options = ("--layers", "2", "--method", "sgd", "--samples", "2")
