@@ -7,6 +7,7 @@
   names       every ll_... and lli_... that is mentioned occurs in the sources
   targets     every `make TARGET` is a target of the Makefile
   commands    every `lastlayer SUB ...` uses flags that `lastlayer SUB --help` shows (LASTLAYER or build/lastlayer; left out without one)
+  warnings    every warning of the sources has a row in docs/troubleshooting.md that quotes some of its words in bold, and the other way round
   lists       docs/README.md lists every page once; docs/math/random.md has every purpose of randomness, docs/glossary.md every confidence, metric and
               method; `lastlayer help` and docs/manual/formats.md every format
 """
@@ -151,6 +152,25 @@ def words_of(path, pattern):
     return found
 
 
+def check_warnings():
+    """Each warning of the sources holds what a row of docs/troubleshooting.md has in bold, and the other way round."""
+    table = (root / "docs/troubleshooting.md").read_text().split("\n## Warnings\n")[1].split("\n## ")[0]
+    bold = [phrase for row in re.findall(r"^\| (.+?) \|", table, re.M) for phrase in re.findall(r"\*\*(.+?)\*\*", row)]
+    said = {}
+    for path in sorted((root / "src").rglob("*.c")) + sorted((root / "cli").rglob("*.c")):
+        for match in re.finditer(r'LL_LOG_WARNING,\s*((?:"(?:[^"\\]|\\.)*"|\s|PRI\w+)+)', path.read_text()):
+            said["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', match.group(1)))] = path.relative_to(root)
+    for text, path in said.items():
+        if not any(phrase in text for phrase in bold):
+            wrong.append(f"docs/troubleshooting.md: no row of its table of warnings has words in bold of this one of {path}: {text}")
+    wrong.extend(f"docs/troubleshooting.md: no warning of the sources says '{phrase}'" for phrase in bold if not any(phrase in text for text in said))
+    errors = (root / "docs/troubleshooting.md").read_text().split("\nFrequent ones:\n")[1]
+    everything = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', "".join(path.read_text() for folder in ("src", "cli") for path in (root / folder).rglob("*.c"))))
+    for phrase in re.findall(r'"([^"]+)"', errors):
+        if phrase not in everything:
+            wrong.append(f"docs/troubleshooting.md: nothing in the sources says '{phrase}'")
+
+
 def check_lists():
     """What stands in tables of the code stands in the tables of the docs."""
     listed = re.findall(r"\]\(([^)#]+\.md)\)", (root / "docs/README.md").read_text())
@@ -180,6 +200,7 @@ def check_lists():
             wrong.append(f"lastlayer help: lacks the format {extension}")
 
 
+check_warnings()
 check_lists()
 summary = ", ".join(f"{n} {what}" for what, n in count.items()) + ("" if binary else " (no lastlayer to ask)")
 print("\n".join(wrong) or f"{len(pages)} pages: {summary}, all true")
