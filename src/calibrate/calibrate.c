@@ -136,7 +136,8 @@ ll_status ll_calibration_text(char **out, ll_context *ctx, const ll_calibration 
     if (i->found && !isnan(i->temperature_error))
         lli_text_add(&text, " +- %.2g", i->temperature_error);
     lli_text_add(&text, "%s\n",
-                 strcmp(i->kind, "bias") == 0     ? ", and a shift for each class"
+                 !i->found                        ? ""
+                 : strcmp(i->kind, "bias") == 0   ? ", and a shift for each class"
                  : strcmp(i->kind, "vector") == 0 ? ", from which a scale and a shift for each class were found"
                                                   : "");
     lli_text_add(&text, "NLL          %.6f before, %.6f after, on the same %" PRId64 " rows\n", i->nll_before, i->nll, i->n);

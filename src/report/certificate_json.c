@@ -26,6 +26,7 @@ static void add_cut(lli_text *out, const ll_certificate_info *i, const lli_certi
         lli_text_add(out, ", \"cut_hex\": \"%a\"", i->cut);
     lli_text_add(out, ", \"n\": %" PRId64 ", \"n_proposing\": %" PRId64 ", \"accepted\": %" PRId64 ", \"errors\": %" PRId64, i->n,
                  r->n_proposing, i->accepted, i->errors);
+    lli_text_add(out, ", \"m\": %" PRId64 ", \"k\": %" PRId64, i->accepted, i->errors); /* as in the equations */
     number(out, ", ", "mean_cost", i->mean_cost);
     number(out, ", ", "p_value", i->p_value);
     number(out, ", ", "bound", i->bound);

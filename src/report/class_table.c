@@ -50,7 +50,7 @@ static void open_table(lli_text *out, const lli_view *v, const ll_evaluation *e,
         lli_html_number(&caption, e->class_cut);
         lli_text_add(&caption, ", the cut of risk ");
     }
-    lli_html_percent(&caption, e->rules.risk);
+    lli_text_add(&caption, "%.6g\xc2\xa0%%", 100 * e->rules.risk);
     if (lli_html_use(out, &caption))
         lli_tables_open(out, "table-classes", caption.data, columns);
     lli_text_release(&caption);

@@ -8,7 +8,7 @@
 
 #include "report/html.h"
 
-enum { COLOURS = 7 };
+enum { COLOURS = 10 };
 
 void lli_figure_section(lli_text *out, const char *id, const char *title, const char *sentence) {
     lli_text_add(out, "<section id=\"%s\"><h2>%s</h2><p class=\"lead\">%s</p>\n", id, title, sentence);

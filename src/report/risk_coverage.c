@@ -99,7 +99,7 @@ ll_status lli_figure_risk_coverage(lli_text *out, const lli_view *v) {
     lli_figure_section(
         out, "selective", "Risk against coverage",
         "Answer only the points whose confidence is above a cut: coverage is the share that is answered, risk the share of errors among "
-        "those. Lower is better. The dotted oracle knows which answers are wrong. Bands around sr, std and hq are 95 % intervals "
+        "those. Lower is better. The dotted oracle knows which answers are wrong. Bands around sr, std and hq are intervals "
         "(Wilson) of the risk at each cut by itself: a cut that is chosen after looking at all of them deserves a wider one.");
     lli_figure_open(out, "fig-risk-coverage", hide);
     lli_figure_legend(out, v, true, true, hide);

@@ -115,9 +115,8 @@ ll_status lli_tables_html(lli_text *out, const lli_view *v) {
     lli_text_add(out, "<section id=\"tables\"><h2>All numbers</h2><p class=\"lead screen\">A click on a heading sorts. Copies hold every "
                       "digit.</p><p class=\"lead\">");
     if (v->page->methods[0].evaluation->rules.interval > 0) {
-        lli_text_add(out, "Below a number stands its interval, of confidence ");
-        lli_html_percent(out, v->page->methods[0].evaluation->rules.interval);
-        lli_text_add(out, ".");
+        lli_text_add(out, "Below a number stands its interval, of confidence %.6g\xc2\xa0%%.",
+                     100 * v->page->methods[0].evaluation->rules.interval);
     }
     if (noise.tested) {
         lli_text_add(out, " Grey numbers are within noise of those of ");

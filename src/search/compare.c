@@ -22,6 +22,7 @@ typedef struct entry {
     lli_store_memory store;
     lli_fit fit;
     int64_t tasks, first_row;
+    double prepared;     /* seconds, before the tasks */
     double *seconds;     /* [tasks] */
     ll_status *outcomes; /* [tasks] */
 } entry;
@@ -45,7 +46,9 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
     LLI_TRY(lli_fit_plan(ctx, &plan, &e->options, train, &found->star));
     LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
     lli_store_memory_init(&e->store, e->ensemble);
+    double begin = lli_clock_seconds();
     LLI_TRY(lli_fit_init(ctx, &e->fit, lli_method_find(method), &e->options, &found->star, train, &e->store.store, meter));
+    e->prepared = lli_clock_seconds() - begin;
     e->tasks = e->fit.method->tasks(&e->options);
     LLI_TRY(lli_memory_new(ctx, &e->seconds, e->tasks, sizeof *e->seconds));
     return lli_memory_new(ctx, &e->outcomes, e->tasks, sizeof *e->outcomes);
@@ -134,7 +137,7 @@ static void work_release(work *c) {
 /* What a method's tasks came to: a row, and another one with a temperature where that is wanted. */
 static ll_status report(ll_context *ctx, lli_judge *j, entry *e) {
     const lli_method *method = e->fit.method;
-    ll_compare_row row = {.method = method->info.name, .samples = e->options.samples};
+    ll_compare_row row = {.method = method->info.name, .samples = e->options.samples, .seconds_fit = e->prepared};
     bool fitted = lli_method_trains(method), all = strcmp(j->options.temperature, "all") == 0;
     for (int64_t t = 0; t < e->tasks; t++) {
         row.seconds_fit += e->seconds[t];

@@ -403,14 +403,16 @@ def one_operating_point_has_one_number():
 def right_and_wrong_have_colours_of_their_own():
     start()
     write_predictions("a.npz", 200, 3, 2)
-    run("report", "a.npz", "-o", "report.html")
+    run("report", *["a.npz"] * 10, "--names", ",".join("abcdefghij"), "-o", "report.html")
     for theme in ["light", "dark", "print"]:
         browser.call("Emulation.setEmulatedMedia", media="print" if theme == "print" else "", features=[{"name": "prefers-color-scheme", "value": "dark" if theme == "dark" else "light"}])
         open_page()
         colour = {name: np.array([int(browser.run(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}')").strip()[i:i + 2], 16) for i in (1, 3, 5)])
-                  for name in ["right", "wrong", *[f"k{i}" for i in range(7)]]}
+                  for name in ["right", "wrong", *[f"k{i}" for i in range(10)]]}
         near = [(a, b) for a in colour for b in colour if a < b and np.abs(colour[a] - colour[b]).sum() < 60]
         check(near == [], f"{theme}: colours that look alike: {near}")
+        drawn = browser.run("[...document.querySelectorAll('#fig-risk-coverage [data-toggle^=m] path')].map(p => getComputedStyle(p).stroke)")
+        check(len(drawn) == len(set(drawn)) == 10, f"{theme}: ten methods have the colours {drawn}")
     browser.call("Emulation.setEmulatedMedia", media="", features=[])
 
 

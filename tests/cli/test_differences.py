@@ -64,6 +64,38 @@ def differences_agree_with_numpy():
             check(d[metric]["word"] == word, f"{metric}: {d[metric]}")
 
 
+def same_shape(value, interval, where):
+    """[lo, hi] or None in place of each number, else the same keys and lengths. Returns how many intervals there are."""
+    if isinstance(value, dict):
+        check(isinstance(interval, dict) and set(interval) == set(value), f"{where}: {interval}")
+        return sum(same_shape(value[key], interval[key], f"{where}.{key}") for key in value)
+    if isinstance(value, list):
+        check(isinstance(interval, list) and len(interval) == len(value), f"{where}: {interval}")
+        return sum(same_shape(v, i, f"{where}[{at}]") for at, (v, i) in enumerate(zip(value, interval)))
+    if interval is None:
+        return 0
+    check(isinstance(interval, list) and len(interval) == 2 and interval[0] <= value <= interval[1], f"{where}: {value} in {interval}")
+    return 1
+
+
+@case
+def intervals_are_the_same_tree():
+    predictions()
+    for more, least in (((), 20), (("--per-class",), 30), (("--ood", "bootstrap_out.npz", "--interval", "0.9"), 30)):
+        found = json.loads(run("evaluate", "bootstrap.npz", *more, "--json")[0])
+        values = {key: found[key] for key in found if key not in ("intervals", "options", "rules")}
+        for key in ("ece", "coverage_at_risk"):  # by resampling, so that the value may be outside in a small sample
+            values.pop(key), found["intervals"].pop(key)
+        if values["ood"]:
+            values["ood"].pop("fpr95"), found["intervals"]["ood"].pop("fpr95")
+        count = same_shape(values, found["intervals"], "")
+        check(count >= least, f"{more}: {count} intervals")
+    found = json.loads(run("evaluate", "bootstrap.npz", "--per-class", "--json")[0])
+    for row, interval in zip(found["per_class"]["classes"], found["intervals"]["per_class"]["classes"]):
+        expected = stats.binomtest(row["right"], row["n"]).proportion_ci(0.95, "wilson")
+        near(interval["recall"], [expected.low, expected.high], 1e-12, "recall")
+
+
 @case
 def forms_agree():
     files = predictions()
