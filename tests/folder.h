@@ -34,11 +34,27 @@ static inline int folder_teardown(void **state) {
     return rmdir(folder_name);
 }
 
-/* Path of a file in it; the last eight stay valid. */
+/* Removes a folder with all that is in it. */
+static inline void folder_remove(const char *path) {
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        size_t size = strlen(path) + sizeof entry->d_name + 2;
+        char *inner = malloc(size);
+        snprintf(inner, size, "%s/%s", path, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && unlink(inner) != 0)
+            folder_remove(inner);
+        free(inner);
+    }
+    if (dir)
+        closedir(dir);
+    rmdir(path);
+}
+
+/* Path of a file in it; the last 32 stay valid. */
 static inline const char *folder_path(const char *name) {
-    static char paths[8][sizeof folder_name + 256];
+    static char paths[32][sizeof folder_name + 256];
     static int next;
-    char *path = paths[next++ % 8];
+    char *path = paths[next++ % 32];
     snprintf(path, sizeof paths[0], "%s/%s", folder_name, name);
     return path;
 }
