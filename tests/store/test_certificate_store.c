@@ -70,6 +70,21 @@ static void test_uses(void **state) {
             fail_msg("%s", h.message);
     }
     assert_int_equal(expected[0], 30);
+    /* a file may hold any digits: from INT32_MAX on, the rest is not read */
+    static const struct {
+        const char *record;
+        int64_t uses;
+    } large[] = {{"abc 2147483646", 2147483647},
+                 {"abc 21474836470", 2147483648},
+                 {"abc 99999999999999999999", 10000000000},
+                 {"abc 7x9", 8},
+                 {"abc x", 1}};
+    for (size_t i = 0; i < LLI_COUNT(large); i++) {
+        ll_certificate c = promise(e, "abc");
+        CHECK_OK(ctx, lli_provenance_set(ctx, &e->plan.provenance, LLI_CERTIFIED_ROWS, large[i].record));
+        CHECK_OK(ctx, ll_ensemble_set_certificate(ctx, e, &c));
+        assert_int_equal(c.uses, large[i].uses);
+    }
     ll_ensemble_free(e);
     ll_context_free(ctx);
 }
@@ -97,6 +112,26 @@ static void test_cuts(void **state) {
     c.info.cut = 0.5;
     CHECK_OK(ctx, ll_ensemble_set_certificate(ctx, e, &c));
     CHECK_NEAR(e->plan.cut[K - 1], 0.5, 0);
+    ll_ensemble_free(e);
+    ll_context_free(ctx);
+}
+
+/* Classes with cuts of their own: what is not certified is never answered. */
+static void test_class_cuts(void **state) {
+    (void)state;
+    heard h;
+    ll_context *ctx = hearing(&h);
+    ll_ensemble *e = small(ctx, 0);
+    ll_certificate c = promise(e, "rows");
+    ll_certificate_info own[K] = {{.certified = true, .cut = 0.25}, {.certified = false, .cut = 0.5}, {.certified = true, .cut = 0.125}};
+    lli_certify_result tests[K] = {0};
+    c.class_info = own;
+    c.class_tests = tests;
+    c.info.classes = K;
+    CHECK_OK(ctx, ll_ensemble_set_certificate(ctx, e, &c));
+    CHECK_NEAR(e->plan.cut[0], 0.25, 0);
+    assert_true(isinf(e->plan.cut[1]) && e->plan.cut[1] > 0);
+    CHECK_NEAR(e->plan.cut[2], 0.125, 0);
     ll_ensemble_free(e);
     ll_context_free(ctx);
 }
@@ -148,10 +183,8 @@ static void test_without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uses),
-        cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_without_memory),
+        cmocka_unit_test(test_uses),    cmocka_unit_test(test_cuts),           cmocka_unit_test(test_class_cuts),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

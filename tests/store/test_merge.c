@@ -7,7 +7,7 @@
 #include "store/parts.h"
 #include "two_methods.h"
 
-enum { S = 5, K = 2, D = 3, MOST = 8, TILES = 2, MEMBERS = 2 };
+enum { S = 5, WEIGHTS = 7, K = 2, D = 3, MOST = 8, MEMBERS = 2 };
 
 typedef struct entry {
     const char *key, *value;
@@ -50,11 +50,12 @@ static void write_arrays(ll_context *ctx, const char *name, const part *p) {
 static const int64_t members[3][3] = {{3, 0}, {0}, {4, 1, 2}};
 static const int64_t sizes[3] = {2, 0, 3};
 static float W[S][K][D], b[S][K], part_W[3][3][K][D], part_b[3][3][K];
-static double weight[S];
+static double weight[WEIGHTS];
 
 static void fill(void) {
+    for (int i = 0; i < WEIGHTS; i++) /* more than members, as where masks make them */
+        weight[i] = 0.25 * i;
     for (int s = 0; s < S; s++) {
-        weight[s] = 0.25 * s;
         for (int i = 0; i < K * D; i++)
             W[s][i / D][i % D] = (float)(100 * s + i);
         for (int k = 0; k < K; k++)
@@ -72,7 +73,7 @@ static part ensemble_part(int p) {
     part made = {0};
     put_array(&made, "W", LL_DTYPE_F32, part_W[p], 3, sizes[p], K, D);
     put_array(&made, "b", LL_DTYPE_F32, part_b[p], 2, sizes[p], K, 0);
-    put_array(&made, "weight", LL_DTYPE_F64, weight, 1, S, 0, 0);
+    put_array(&made, "weight", LL_DTYPE_F64, weight, 1, WEIGHTS, 0, 0);
     put_array(&made, LLI_PARTS_MEMBERS, LL_DTYPE_I64, members[p], 1, sizes[p], 0, 0);
     put_meta(&made, "format", "lastlayer-ensemble-1");
     put_meta(&made, "seed", "7");
@@ -91,7 +92,7 @@ static void write_ensemble(ll_context *ctx) {
     part whole = {0};
     put_array(&whole, "W", LL_DTYPE_F32, W, 3, S, K, D);
     put_array(&whole, "b", LL_DTYPE_F32, b, 2, S, K, 0);
-    put_array(&whole, "weight", LL_DTYPE_F64, weight, 1, S, 0, 0);
+    put_array(&whole, "weight", LL_DTYPE_F64, weight, 1, WEIGHTS, 0, 0);
     put_meta(&whole, "format", "lastlayer-ensemble-1");
     put_meta(&whole, "seed", "7");
     write_arrays(ctx, "whole.safetensors", &whole);
@@ -116,6 +117,15 @@ static void test_ensemble(void **state) {
         check_whole("e.safetensors", "whole.safetensors");
     }
     assert_int_equal(folder_count(), 5); /* the parts stay, nothing else does */
+    int64_t before = lli_memory_count(ctx);
+    CHECK_OK(ctx, ll_merge(ctx, folder_path("e.safetensors")));
+    int64_t allocations = lli_memory_count(ctx) - before;
+    assert_true(allocations > 20);
+    for (int64_t i = 1; i <= allocations; i++) { /* whichever allocation fails */
+        lli_memory_fail_at(ctx, i);
+        assert_int_equal(ll_merge(ctx, folder_path("e.safetensors")), LL_ERR_MEMORY);
+        check_whole("e.safetensors", "whole.safetensors");
+    }
     ll_context_free(ctx);
 }
 
@@ -133,22 +143,14 @@ static void refused(ll_context *ctx, int p, const part *changed, ll_status statu
 
 static void test_which_members(void **state) {
     (void)state;
-    static const struct {
-        int64_t members[3];
-        ll_status status;
-        const char *words;
-    } wrong[] = {
-        {{4, 1, 3}, LL_ERR_FORMAT, "part-3-of-3 " DAMAGED},  /* 3 is in part 1 */
-        {{4, 1, 1}, LL_ERR_FORMAT, "part-3-of-3 " DAMAGED},  /* twice in one */
-        {{4, 1, -1}, LL_ERR_FORMAT, "part-3-of-3 " DAMAGED}, /* before the first */
-        {{4, 1, 5}, LL_ERR_FORMAT, "part-3-of-3 " DAMAGED},  /* behind the last */
-    };
+    /* in part 1 too, twice in one, before the first, behind the last */
+    static const int64_t wrong[][3] = {{4, 1, 3}, {4, 1, 1}, {4, 1, -1}, {4, 1, 5}};
     ll_context *ctx = check_context(1);
     write_ensemble(ctx);
     for (size_t i = 0; i < LLI_COUNT(wrong); i++) {
         part p = ensemble_part(2);
-        p.arrays[3].array.data = (void *)(uintptr_t)wrong[i].members;
-        refused(ctx, 2, &p, wrong[i].status, wrong[i].words);
+        p.arrays[3].array.data = (void *)(uintptr_t)wrong[i];
+        refused(ctx, 2, &p, LL_ERR_FORMAT, "part-3-of-3 " DAMAGED);
     }
     for (int64_t n = 0; n < 3; n++) { /* too few members: the first that is missing is named */
         static const char *const missing[] = {"member 1 of 5 is in none of the 3 parts", "member 1 of 5 is in none",
@@ -195,18 +197,18 @@ static void test_first_part(void **state) {
         CHECK_FAILS(ctx, LL_ERR_FORMAT, "part-1-of-3 " DAMAGED, ll_merge(ctx, folder_path("e.safetensors")));
     }
     write_ensemble(ctx);
-    double other[S + 1];
+    double other[WEIGHTS + 1];
     memcpy(other, weight, sizeof weight);
-    other[S] = 0;
-    for (int i = 0; i <= S; i++) { /* what is the same in all parts is not: a number, or one more */
+    other[WEIGHTS] = 0;
+    for (int i = 0; i <= WEIGHTS; i++) { /* what is the same in all parts is not: a number, or one more */
         part p = ensemble_part(1 + i % 2);
-        if (i < S)
+        if (i < WEIGHTS)
             other[i] += 1;
         else
-            p.arrays[2].array.shape[0] = S + 1;
+            p.arrays[2].array.shape[0] = WEIGHTS + 1;
         p.arrays[2].array.data = other;
         refused(ctx, 1 + i % 2, &p, LL_ERR_FORMAT, i % 2 ? "part-3-of-3 " DAMAGED : "part-2-of-3 " DAMAGED);
-        if (i < S)
+        if (i < WEIGHTS)
             other[i] = weight[i];
     }
     ll_context_free(ctx);
@@ -258,8 +260,8 @@ static void test_parts_of_others(void **state) {
         CHECK_FAILS(ctx, LL_ERR_FORMAT, "part-1-of-3 is a part of nothing that this version knows",
                     ll_merge(ctx, folder_path("e.safetensors")));
     }
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "path", ll_merge(ctx, NULL));
     folder_clear();
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "path", ll_merge(ctx, NULL));
     CHECK_FAILS(ctx, LL_ERR_READ, "e.safetensors has no parts", ll_merge(ctx, folder_path("e.safetensors")));
     ll_context_free(ctx);
 }
@@ -344,6 +346,28 @@ static void test_predictions(void **state) {
     ll_context_free(ctx);
 }
 
+/* Of one array alone, the first that there is. */
+static void test_labels_alone(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    write_predictions(ctx, "p.npz", true);
+    part whole = predictions_part(0, true, true);
+    whole.count = 1;
+    whole.metas = 0;
+    put_meta(&whole, "method", "sgld");
+    write_arrays(ctx, "whole.npz", &whole);
+    for (int p = 0; p < 3; p++) {
+        char name[100];
+        snprintf(name, sizeof name, "p.npz.part-%d-of-3", p + 1);
+        part made = predictions_part(p, false, true);
+        made.count = 1;
+        write_arrays(ctx, name, &made);
+    }
+    CHECK_OK(ctx, ll_merge(ctx, folder_path("p.npz")));
+    check_whole("p.npz", "whole.npz");
+    ll_context_free(ctx);
+}
+
 static void test_damaged_predictions(void **state) {
     (void)state;
     static const char *const totals[] = {"0", "8999", "9001", "-1", "nine", NULL};
@@ -370,6 +394,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ensemble),        cmocka_unit_test(test_which_members), cmocka_unit_test(test_first_part),
         cmocka_unit_test(test_parts_of_others), cmocka_unit_test(test_predictions),   cmocka_unit_test(test_damaged_predictions),
+        cmocka_unit_test(test_labels_alone),
     };
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

@@ -28,11 +28,11 @@ static ll_ensemble *whole(ll_context *ctx, const char *seed) {
         for (int k = 0; k < K; k++)
             b[s][k] = (float)(-s - 0.1 * k);
     }
-    ll_ensemble *e;
     const double weight[S] = {0.1, 0.2, 0.3, 0.25, 0.15};
     const ll_meta meta[] = {{"seed", seed}};
     ll_array bias = ll_array_view(b, LL_DTYPE_F32, 2, (int64_t[]){S, K});
     ll_array weights = ll_array_view((void *)(uintptr_t)weight, LL_DTYPE_F64, 1, (int64_t[]){S});
+    ll_ensemble *e;
     CHECK_OK(ctx, ll_ensemble_new(&e, ctx, ll_array_view(W, LL_DTYPE_F32, 3, (int64_t[]){S, K, D}), &bias, &weights, meta, 1));
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
     int64_t count = lli_ensemble_arrays(arrays, &e->plan);
@@ -64,8 +64,8 @@ static void state_of(lli_checkpoint *state, float theta[FLOATS], int64_t task, i
 }
 
 static void checkpoint(ll_context *ctx, lli_partial *p, int64_t task, int64_t step) {
-    lli_checkpoint state;
     float theta[FLOATS];
+    lli_checkpoint state;
     lli_store *store = lli_partial_store(p);
     state_of(&state, theta, task, step);
     CHECK_OK(ctx, store->ops->checkpoint(store, ctx, task, &state, theta, FLOATS));
@@ -188,8 +188,7 @@ static void test_pace(void **state) {
     folder_clear();
     ll_ensemble *e = whole(ctx, "7");
     for (size_t i = 0; i < LLI_COUNT(cases); i++) {
-        now = 0; /* small, so that sums of binary fractions are exact enough */
-        tick = 0;
+        now = tick = 0;
         lli_partial *p = begin(ctx, e, false, 1);
         checkpoint(ctx, p, 0, 1); /* at once: too young */
         now = 0.5;
@@ -251,9 +250,8 @@ static void test_torn(void **state) {
     }
     lli_partial_abandon(ctx, p, LL_ERR_CANCELLED);
     folder_bytes file = folder_read("run.safetensors.partial");
-    uint64_t header;
+    uint64_t header, lost_members = 0, lost_steps = 0;
     memcpy(&header, file.data, sizeof header);
-    int64_t lost_members = 0, lost_steps = 0;
     for (size_t at = 8 + header; at < file.size; at++) {
         file.data[at] ^= 0x40;
         folder_write("run.safetensors.partial", file.data, file.size);
@@ -261,7 +259,7 @@ static void test_torn(void **state) {
         p = begin(ctx, e, true, TASKS);
         lli_store *store = lli_partial_store(p);
         assert_false(lli_store_has(store, 0) || lli_store_has(store, 2) || lli_store_has(store, 3));
-        int lost = !lli_store_has(store, 1) + !lli_store_has(store, 4);
+        unsigned lost = !lli_store_has(store, 1) + !lli_store_has(store, 4);
         assert_in_range(lost, 0, 1);
         lost_members += lost;
         int64_t step = restored(ctx, p, 1);
@@ -314,9 +312,9 @@ static void test_refused(void **state) {
     folder_write("run.safetensors.partial", file.data, 9); /* less than a header */
     refused(ctx, e, FLOATS, TASKS);
     folder_write("run.safetensors.partial", file.data, file.size);
-    ll_ensemble_free(other);
-    other = whole(ctx, "7"); /* the file to compare with */
-    finish(ctx, other, (bool[S]){false, false, true, false, false});
+    ll_ensemble_free(e);
+    e = whole(ctx, "7"); /* the file to compare with */
+    finish(ctx, e, (bool[S]){false, false, true, false, false});
     free(file.data);
     ll_ensemble_free(e);
     ll_ensemble_free(other);
@@ -326,8 +324,8 @@ static void test_refused(void **state) {
 /* Killed before the header was there, or after the journal was cut off. */
 static void test_first_and_last(void **state) {
     (void)state;
-    static const unsigned char nothing[3000];
     static const size_t sizes[] = {1, 7, 8, 9, 3000};
+    static const unsigned char nothing[3000];
     ll_context *ctx = check_context(1);
     folder_clear();
     ll_ensemble *e = whole(ctx, "7");
@@ -395,10 +393,9 @@ static void test_part(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_members),        cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_many_tasks),     cmocka_unit_test(test_torn),        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_first_and_last), cmocka_unit_test(test_part),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_members),        cmocka_unit_test(test_checkpoints),
+                                       cmocka_unit_test(test_pace),           cmocka_unit_test(test_many_tasks),
+                                       cmocka_unit_test(test_torn),           cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_first_and_last), cmocka_unit_test(test_part)};
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

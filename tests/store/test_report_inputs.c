@@ -64,6 +64,16 @@ static void test_stores(void **state) {
     lli_report_inputs_release(&in);
     assert_int_equal(in.count, 0);
     assert_int_equal(in.owned_count, 0);
+    int64_t before = lli_memory_count(ctx);
+    CHECK_OK(ctx, lli_report_inputs_expand(&in, ctx, given, 4));
+    int64_t allocations = lli_memory_count(ctx) - before;
+    lli_report_inputs_release(&in);
+    for (int64_t i = 1; i <= allocations; i++) { /* whichever allocation fails */
+        lli_memory_fail_at(ctx, i);
+        assert_int_equal(lli_report_inputs_expand(&in, ctx, given, 4), LL_ERR_MEMORY);
+        assert_int_equal(in.count, 0);
+    }
+    lli_memory_fail_at(ctx, 0);
     put_store(ctx, "{\"protocol\": \"honest\", \"best\": {\"first\": \"three\", \"second\": null}}");
     CHECK_OK(ctx, lli_report_inputs_expand(&in, ctx, given + 1, 1)); /* a method whose trials all diverged has none */
     assert_int_equal(in.count, 1);

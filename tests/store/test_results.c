@@ -123,6 +123,18 @@ static void test_numbers(void **state) {
     assert_true(two->samples == 1 && two->batch_size == 0 && two->epochs == 0 && isnan(two->lr) && isnan(two->dropout));
     check_score(&two->score[LL_SPLIT_ALL], 20, 20, 6000); /* those of the test where a line has no others */
     assert_true(three->diverged && three->lr == 1e9);
+    assert_int_equal(ll_results_best(r, "first", "honest", NULL), 2);
+    assert_int_equal(ll_results_best(r, "first", "dishonest", NULL), -1);
+    assert_int_equal(ll_results_best(r, "first", "honest", "chance"), -1);
+    assert_int_equal(ll_results_best(r, "gone", "honest", NULL), -1);
+    ll_results_free(r);
+    put_begin(&(line){"least", "first", "1", "1", "1", "0", "1"}, "ok"); /* of one row, wrong or right */
+    put_score("val", 1, 1, 0);
+    put_score("test", 1, 0, 0);
+    put("}\n");
+    r = read_back(ctx);
+    assert_int_equal(warnings, 0);
+    assert_int_equal(ll_results_count(r), 1);
     ll_results_free(r);
     assert_int_equal(ll_results_count(NULL), 0);
     assert_null(ll_results_trial(NULL, 0));

@@ -56,6 +56,9 @@ static void test_last_one_comes_back(void **state) {
         folder_clear();
         lli_slots *s;
         assert_int_equal(begin(ctx, &s, "a fit", false, 0), 0);
+        folder_bytes fresh = folder_read("run.partial"); /* has room for both slots from the start */
+        assert_int_equal(fresh.size, 64 + 2 * (SLOT_HEAD + BYTES));
+        free(fresh.data);
         for (int version = 1; version <= saves; version++)
             save(ctx, s, version);
         lli_slots_close(s, true);

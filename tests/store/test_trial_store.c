@@ -293,6 +293,15 @@ static void test_merge(void **state) {
         folder_check_same("m/run-thr1/S7.json", &part);
         free(part.data);
     }
+    int64_t before = lli_memory_count(ctx);
+    CHECK_OK(ctx, ll_merge(ctx, folder_path("m")));
+    int64_t allocations = lli_memory_count(ctx) - before;
+    assert_true(allocations > 50);
+    for (int64_t i = 1; i <= allocations; i += i < 40 ? 1 : 7) { /* whichever allocation fails */
+        lli_memory_fail_at(ctx, i);
+        assert_int_equal(ll_merge(ctx, folder_path("m")), LL_ERR_MEMORY);
+    }
+    lli_memory_fail_at(ctx, 0);
     folder_remove(folder_path("m"));
     folder_write("m.part-2-of-2/store.json", "{\"version\": \"1\", \"seed\": 7}", 27);
     CHECK_FAILS(ctx, LL_ERR_USAGE, "m.part-2-of-2 belongs to another search: its seed is missing, here it is 7",
