@@ -95,7 +95,15 @@ def plain():
     if code:
         raise Broken(f"{text}\nbuild/tests/kernels/levels does not run")
     print("   " + text.strip().replace("\n", "\n   "), flush=True)
-    suite("build", "--no-suite", "torture")
+    suite("build", "--no-suite", "torture", "--no-suite", "python")
+
+
+def python():
+    """The package with Debian's numpy, scikit-learn, torch and mypy; the first stage built it."""
+    if "python-package" not in run("ninja", "-C", "build", "-t", "targets", "all")[1]:
+        record("skipped", "the Python package", "no Python of 3.11 or later with its headers: tools/setup check installs them")
+        return
+    suite("build", "--suite", "python")
 
 
 def asan():
@@ -152,6 +160,7 @@ CHECK = (
     ("threads under TSan", tsan),
     AARCH64,
     ("fuzz targets, 3 s each", lambda: fuzz(3)),
+    ("Python", python),
     ("torture, a sample", lambda: suite("build", "--suite", "torture")),
 )
 LONG = (

@@ -12,7 +12,8 @@ import subprocess
 import sys
 import venv
 
-PACKAGES = ["numpy", "scikit-learn", "pandas", "polars", "pyarrow", "matplotlib", "torch==2.13.0", "keras"]
+PACKAGES = ["numpy", "scikit-learn", "pandas", "polars", "pyarrow", "matplotlib", "torch==2.13.0", "keras", "mypy",
+            "nbconvert", "ipykernel"]
 root = pathlib.Path(__file__).resolve().parent.parent
 
 

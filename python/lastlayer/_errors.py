@@ -54,7 +54,7 @@ _BY_STATUS = {
 }
 
 
-def exception(status: str, sentence: str) -> Exception:
+def exception(status: str, sentence: str) -> BaseException:
     """The exception for a status of the library. The extension module calls it."""
     if status == "cancelled":
         return KeyboardInterrupt(sentence)

@@ -39,15 +39,15 @@ def describe(table: str, without: Iterable[str] = ()) -> str:
 
 def options(*tables: str, without: Iterable[str] = ()) -> Callable:
     """The function takes **options of these tables: its signature and docstring say which."""
-    without = tuple(without)
+    left_out = tuple(without)
 
     def dress(function: Callable) -> Callable:
         signature = inspect.signature(function)
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        named = [p for table in tables for p in parameters(table, without) if p.name not in signature.parameters]
+        named = [p for table in tables for p in parameters(table, left_out) if p.name not in signature.parameters]
         function.__signature__ = signature.replace(parameters=own + named)  # type: ignore[attr-defined]
         text = inspect.cleandoc(function.__doc__ or "")
-        described = "\n    ".join(describe(table, without + tuple(signature.parameters)) for table in tables)
+        described = "\n    ".join(describe(table, left_out + tuple(signature.parameters)) for table in tables)
         function.__doc__ = f"{text}\n\nOptions [default]:\n    {described}\n"
         return function
 

@@ -113,7 +113,7 @@ class TorchModel(Wrapped):
             self.inputs = len(batch) - 1  # what a loader gives ends with the labels
         return tuple(batch[:self.inputs or 1]), {}, batch[-1] if len(batch) > max(self.inputs, 1) else None
 
-    def _find(self, args: tuple, named: dict) -> None:
+    def _find(self, args: tuple, named: dict) -> Any:
         """The last nn.Linear that runs, if its output is that of the model."""
         ran: list = []
         hooks = [module.register_forward_hook(lambda this, given, out, name=name: ran.append((name, this, out.shape)))
@@ -129,14 +129,14 @@ class TorchModel(Wrapped):
         if isinstance(output, torch.Tensor) and output.shape != shape:
             raise UsageError(f"the last nn.Linear that runs, {name!r}, gives {list(shape)}, and the model {list(output.shape)}; name the layer that "
                              f"gives the logits: layer= one of {', '.join(dict.fromkeys(one[0] for one in ran))}")
-        self.layer = module
+        return module
 
     def _pass(self, args: tuple, named: dict) -> np.ndarray:
         """What the last layer is given for a batch: f32, or f16 where the model computes in it."""
         args, named = _to(args, self.device), _to(named, self.device)
         seen: list = []
         if self.layer is None:
-            self._find(args, named)
+            self.layer = self._find(args, named)
         hook = self.layer.register_forward_pre_hook(lambda module, given: seen.append(given[0]) if given else None)
         try:
             self.model(*args, **named)

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 import lastlayer as ll
+from lastlayer import _lastlayer as native
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import tap  # noqa: E402
@@ -134,6 +135,21 @@ def models_of_several_kinds():
     check(wrapped)
     check(mlp().to(torch.bfloat16), X.to(torch.bfloat16), tolerance=2e-2)
     check(mlp().double(), X.double())
+
+
+@tap.case
+def tensors_stay_where_they_are():
+    for kind in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64):
+        given = X.to(kind)
+        how, (where, _, sizes, _) = native.array_memory(native.array(given))
+        assert where == given.data_ptr() and tuple(sizes) == (600, 64), (kind, how)
+    expected = ll.fit(X.numpy(), y.numpy(), samples=3).W
+    wide = torch.zeros(600, 128)
+    wide[:, ::2] = X
+    for given in (X, X.double(), X.t().contiguous().t(), wide[:, ::2], nn.Parameter(X)):
+        assert np.array_equal(ll.fit(given, y, samples=3).W, expected)
+    half = X.bfloat16()
+    assert np.array_equal(ll.fit(half, y, samples=3).W, ll.fit(half.float(), y, samples=3).W)
 
 
 @tap.case
