@@ -70,12 +70,14 @@ def candidates(path):
             continue
         if not line.startswith(" ") or "~~" in code.strip()[:2]:
             continue
+        if re.search(r"LL_OPTION_(CHOICE|TEXT|FLAG|SEED)\b", code):  # rows without a range
+            continue
         for old, news in FLIPS.items():
             for at in (m.start() for m in re.finditer(re.escape(old), code)):
                 if old in ("true", "false") and (code[at - 1:at].isalnum() or code[at + len(old):at + len(old) + 1].isalnum()):
                     continue
                 found += [(number, line[:at] + new + line[at + len(old):]) for new in news]
-        sizes = re.search(r"lli_memory_(new|grow)\(|memset\(|^\s+\w[\w ]*\[.*\];|LL_OPTION_(CHOICE|TEXT|FLAG)", code)  # a larger block is no fault
+        sizes = re.search(r"lli_memory_(new|grow)\(|memset\(|^\s+\w[\w ]*\[.*\];", code)  # a larger block is no fault
         for m in re.finditer(r"(?<![\w.%])(\d+)(?![\w.])", "" if sizes else code):
             if not re.search(r"\[\d*\]?$", code[:m.start()] + "]") and int(m.group()) < 1000000:
                 found.append((number, line[:m.start()] + str(int(m.group()) + 1) + line[m.end():]))

@@ -175,6 +175,11 @@ static void test_coordinates(void **state) {
             right += white[i] * y[i];
         }
         CHECK_NEAR(left, right, 1e-12);
+        for (int i = 0; i < ALL; i++)
+            white[i] = y[i] * root[i];
+        lli_curvature_to_theta(&c, white, white, one, spare, work); /* in place */
+        for (int i = 0; i < ALL; i++)
+            CHECK_NEAR(white[i], theta[i], 1e-12);
         lli_curvature_to_theta(&c, theta, y, one, spare, work);
         for (int i = 0; i < ALL; i++) {
             length += y[i] * y[i];
