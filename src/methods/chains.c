@@ -2,6 +2,8 @@
 /* Makes chains and runs them so that a killed run can continue: each task first restores its checkpoint, and writes new ones as it runs. */
 #include "methods/chains.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 #include "data/padded.h"
 
@@ -24,6 +26,18 @@ static ll_status make_chain(ll_context *ctx, const lli_fit *fit, lli_chain **out
     return LL_OK;
 }
 
+/* Batches add noise that the metric does not know: with g its share, the variance is 1 + lr N / (2 B) times too large. */
+static void doubt_batches(ll_context *ctx, const lli_fit *fit) {
+    const ll_fit_options *o = &fit->options;
+    double N = (double)fit->data->rows.N, B = fmin((double)o->batch_size, N);
+    if (B < N && o->lr > 0.2 * B / N)
+        lli_log(
+            ctx, LL_LOG_WARNING,
+            "steps of `lr %g` with `precondition %s` and plain batches make the variance of the members about %.3g times too large by the "
+            "noise of batches of %g of %g rows, and %.3g times by their length; use `control-variates on`, or an lr of at most %.2g",
+            o->lr, o->precondition, 1 + o->lr * N / (2 * B), B, N, 1 / (1 - fmin(o->lr, 1.99) / 2), 0.2 * B / N);
+}
+
 ll_status lli_chains_prepare(ll_context *ctx, lli_fit *fit) {
     lli_chains *chains;
     LLI_TRY(lli_memory_new(ctx, &chains, 1, sizeof *chains));
@@ -31,8 +45,17 @@ ll_status lli_chains_prepare(ll_context *ctx, lli_fit *fit) {
     LLI_TRY(lli_memory_new(ctx, &chains->chain, fit->workers, sizeof *chains->chain));
     if (fit->star->model->padded && !fit->data->rows.store && !lli_fit_block_rows(fit->options.shuffle))
         LLI_TRY(lli_padded_new(ctx, &chains->padded, &fit->data->rows));
-    for (int w = 0; w < fit->workers; w++)
+    bool control = lli_fit_controls(&fit->options), metric = lli_fit_preconditions(&fit->options);
+    if (metric && !control)
+        doubt_batches(ctx, fit);
+    if (control || metric)
+        LLI_TRY(lli_around_init(ctx, &chains->around, fit->data, fit->star->model, fit->star->theta, fit->options.prior_precision, control,
+                                metric));
+    for (int w = 0; w < fit->workers; w++) {
         LLI_TRY(make_chain(ctx, fit, &chains->chain[w], chains->padded));
+        if (control || metric)
+            LLI_TRY(lli_chain_surround(ctx, chains->chain[w], &chains->around, fit->options.batch_size));
+    }
     return LL_OK;
 }
 
@@ -44,6 +67,7 @@ void lli_chains_release(lli_fit *fit) {
         lli_chain_free(chains->chain[w]);
     lli_memory_free(chains->chain);
     lli_memory_free(chains->padded);
+    lli_around_release(&chains->around);
     lli_memory_free(chains);
 }
 

@@ -8,6 +8,7 @@
 typedef struct lli_chains {
     lli_chain **chain; /* [workers] */
     float *padded;     /* [N,ld] rows for the steps of all chains, or NULL; data/padded.h */
+    lli_around around; /* where the options ask for steps that know the whole problem */
 } lli_chains;
 
 /* prepare and release of a row. */

@@ -49,7 +49,11 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *options, const ll_fit
  * same. */
 bool lli_fit_records(size_t option, const ll_fit_options *options);
 
-double lli_fit_lr(const ll_dataset *data, bool network); /* the value that an lr of 0 means */
+double lli_fit_lr(const ll_fit_options *options, const ll_dataset *data, bool network); /* the value that an lr of 0 means */
+
+/* Do the method and its options ask for steps that know the whole problem at theta*? train/around.h */
+bool lli_fit_preconditions(const ll_fit_options *options);
+bool lli_fit_controls(const ll_fit_options *options);
 
 /* What the options say about the ensemble to come: shape, weights, provenance. */
 ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,

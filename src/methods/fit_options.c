@@ -22,12 +22,16 @@ void ll_fit_options_init(ll_fit_options *options, size_t struct_size) {
         .key = "row",
         .structure = "kfac",
         .chains = 1,
+        .precondition = "none",
+        .control_variates = "auto",
     };
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 /* Above it, chains of the paper's networks leave the neighbourhood of theta*. */
 #define NETWORK_LR 0.01
+/* Of steps in the metric of the posterior: their variance is 1/(1 - lr/2) times too large. */
+#define METRIC_LR 0.1
 
 enum { CHAINS_MAX = 10000 };
 
@@ -70,7 +74,11 @@ static const ll_option table[] = {
     {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
      "laplace: keep the variance of what adds the same to all logits, which no row informs; links in closed form see it"},
     {"chains", 0, LL_OPTION_INT, AT(chains), "C", NULL, 1, CHAINS_MAX, false, false, "1",
-     "independent chains of sgd, sgld and hmc from theta*, each with S/C members; members are stored chain after chain"},
+     "independent chains of sgd, sgld, sghmc and hmc from theta*, each with S/C members; members are stored chain after chain"},
+    {"precondition", 0, LL_OPTION_CHOICE, AT(precondition), "HOW", "none|kfac", 0, 0, false, false, "none",
+     "sgld on a head: kfac makes steps as long in each direction as the posterior is wide; lr is then 0.1 by default"},
+    {"control-variates", 0, LL_OPTION_CHOICE, AT(control_variates), "WHEN", "auto|off|on", 0, 0, false, false,
+     "auto: on with a preconditioner", "take batches as differences to theta*, which leaves little of their noise; a second pass per step"},
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {
@@ -88,8 +96,39 @@ static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N
                            "these options ask for more than 4e9 steps in one chain; lower `samples`, `thin`, `epochs` or `burn-in`");
 }
 
+bool lli_fit_preconditions(const ll_fit_options *o) {
+    return lli_method_reads(lli_method_find(o->method), AT(precondition)) && strcmp(o->precondition, "none") != 0;
+}
+
+bool lli_fit_controls(const ll_fit_options *o) {
+    bool given = strcmp(o->control_variates, "auto") != 0;
+    return lli_method_reads(lli_method_find(o->method), AT(control_variates)) &&
+           (given ? strcmp(o->control_variates, "on") == 0 : lli_fit_preconditions(o));
+}
+
 bool lli_fit_records(size_t option, const ll_fit_options *o) {
-    return option != AT(chains) || o->chains != 1;
+    if (option == AT(chains))
+        return o->chains != 1;
+    if (option == AT(precondition))
+        return lli_fit_preconditions(o);
+    return option != AT(control_variates) || lli_fit_controls(o) || lli_fit_preconditions(o);
+}
+
+/* What knows the whole problem is of heads. */
+static ll_status check_around(ll_context *ctx, const ll_fit_options *o, lli_place place) {
+    bool metric = lli_fit_preconditions(o);
+    if (!metric && !lli_fit_controls(o))
+        return LL_OK;
+    if (place != LLI_PLACE_HEAD)
+        return lli_fail(ctx, LL_ERR_USAGE, "%s works on the last layer alone, not on %s: leave it out, or fit on features with `layers 1`",
+                        lli_option_name(ctx, metric ? "precondition" : "control-variates").text,
+                        place == LLI_PLACE_NETWORK ? "whole networks" : "several layers");
+    if (metric && !(o->prior_precision >= 1e-30))
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`precondition %s` needs a `prior-precision` of at least 1e-30, and it is %g: without a prior, what no row informs "
+                        "has no bounded variance",
+                        o->precondition, o->prior_precision);
+    return LL_OK;
 }
 
 static ll_status check_chains(ll_context *ctx, const ll_fit_options *o, const lli_method *method) {
@@ -139,10 +178,35 @@ static void warn_of_size(ll_context *ctx, const ll_fit_options *o, const ll_data
             bytes * 1e-9, memory * 1e-9, o->shuffle ? o->shuffle : "full", seconds);
 }
 
+static double lr_factor(const ll_fit_options *o) {
+    double factor = lli_method_find(o->method)->lr_factor;
+    return factor > 0 ? factor : 1;
+}
+
 /* Below the inverse of the curvature along a row for one layer; for several a rule of thumb. The curvature grows with the weights. */
-double lli_fit_lr(const ll_dataset *data, bool network) {
+double lli_fit_lr(const ll_fit_options *o, const ll_dataset *data, bool network) {
+    if (lli_fit_preconditions(o))
+        return METRIC_LR;
     double lr = 1 / (1 + lli_dataset_weight(data) / (double)data->rows.N * data->mean_square);
-    return network ? fmin(lr, NETWORK_LR) : lr;
+    return lr_factor(o) * (network ? fmin(lr, NETWORK_LR) : lr);
+}
+
+static void choose_lr(ll_context *ctx, ll_fit_options *o, const ll_dataset *data, bool network) {
+    const lli_method *method = lli_method_find(o->method);
+    o->lr = lli_fit_lr(o, data, network);
+    if (!lli_method_reads(method, AT(lr)))
+        return;
+    if (lli_fit_preconditions(o)) {
+        lli_log(ctx, LL_LOG_NOTE, "lr = %.4g of the length of the posterior, in every direction", o->lr);
+        return;
+    }
+    double factor = lr_factor(o);
+    const char *weight = data->weights ? "mean weight x " : "";
+    if (network)
+        lli_log(ctx, LL_LOG_NOTE, "lr = %.4g, which is the lesser of %g and %g/(1 + %smean |x|^2)", o->lr, factor * NETWORK_LR, factor,
+                weight);
+    else
+        lli_log(ctx, LL_LOG_NOTE, "lr = %.4g, which is %g/(1 + %smean |z|^2)", o->lr, factor, weight);
 }
 
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
@@ -155,6 +219,7 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
                         "`shuffle` is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384",
                         out->shuffle);
     LLI_TRY(lli_method_check(ctx, method, lli_place_of(network, out->layers)));
+    LLI_TRY(check_around(ctx, out, lli_place_of(network, out->layers)));
     warn_of_size(ctx, out, data);
     if (out->samples == 0 || !lli_method_reads(method, AT(samples)))
         out->samples = method->info.samples;
@@ -163,12 +228,9 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
         out->epochs = method->info.epochs;
     if (out->thin == 0)
         out->thin = lli_chain_epoch_steps(data->rows.N, out->batch_size);
-    if (out->lr == 0) {
-        out->lr = lli_fit_lr(data, network);
-        if (lli_method_reads(method, AT(lr)))
-            lli_log(ctx, LL_LOG_NOTE, "lr = %.4g, which is %s1/(1 + %smean |%s|^2)", out->lr, network ? "the lesser of 0.01 and " : "",
-                    data->weights ? "mean weight x " : "", network ? "x" : "z");
-    }
+    if (out->lr == 0)
+        choose_lr(ctx, out, data, network);
+    out->control_variates = lli_fit_controls(out) ? "on" : "off";
     return check_total(ctx, out, data->rows.N);
 }
 

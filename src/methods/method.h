@@ -14,6 +14,7 @@
     row(laplace) \
     row(sgd) \
     row(sgld) \
+    row(sghmc) \
     row(hmc) \
     row(bootstrap) \
     row(dropout) \
@@ -34,7 +35,8 @@ enum {
     LLI_NEEDS_RESAMPLE = 1,    /* the chain of a task visits rows drawn with replacement */
     LLI_NEEDS_RECIPE = 2,      /* how the network was trained, to train others in the same way */
     LLI_NEEDS_OTHER_START = 4, /* a theta* that is not the MAP already, to be worth comparing */
-    LLI_NEEDS_TIME = 8         /* thousands of passes over all rows: compare leaves it out */
+    LLI_NEEDS_TIME = 8,        /* thousands of passes over all rows: compare leaves it out */
+    LLI_NEEDS_NAMING = 16      /* that somebody asks for it: compare leaves it out */
 };
 
 /* How members exist. */
@@ -58,6 +60,7 @@ typedef struct lli_method {
     unsigned needs;      /* LLI_NEEDS_.., together */
     int simplicity;      /* of methods that compare cannot tell apart it recommends the one with most; 0 = least */
     lli_members_kind members;
+    double lr_factor;                                     /* of the learning rate that is chosen where none is given; 0 = 1 */
     const lli_optimiser *optimiser;                       /* the steps of its chains; NULL: those of the recipe, or it has no chains */
     double (*weight)(const lli_fit *fit, int64_t member); /* NULL: all weigh 1 */
     /* Of draws: the factors of the Gaussian, once, before the run. */

@@ -41,7 +41,10 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
     options.method = method;
     if (!lli_method_reads(lli_method_find(method), LLI_READS(chains)))
         options.chains = 1;
-    LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, found->star.network != NULL));
+    bool network = found->star.network != NULL;
+    if (options.lr == 0 && !lli_method_find(method)->lr_factor && !lli_fit_preconditions(&options))
+        options.lr = lli_fit_lr(&options, train, network); /* told once */
+    LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, network));
     lli_ensemble_plan plan = {0};
     LLI_TRY(lli_fit_plan(ctx, &plan, &e->options, train, &found->star));
     LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
@@ -116,7 +119,7 @@ static ll_status work_init(ll_context *ctx, work *c, const lli_found_theta *foun
         const char *name = ll_method_get(i)->name;
         const lli_method *method = lli_method_find(name);
         bool found_before = method->needs & LLI_NEEDS_OTHER_START && !isnan(found->star.gradient_norm);
-        if (method->needs & (LLI_NEEDS_RECIPE | LLI_NEEDS_TIME) || !(method->places & place) || found_before)
+        if (method->needs & (LLI_NEEDS_RECIPE | LLI_NEEDS_TIME | LLI_NEEDS_NAMING) || !(method->places & place) || found_before)
             continue;
         entry *e = &c->entries[c->count++];
         LLI_TRY(entry_init(ctx, e, found, train, options, name, meter));
@@ -189,12 +192,12 @@ static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset 
     LLI_DO(lli_abi_take(ctx, "ll_fit_options", &each, sizeof each, options->fit, 0));
     ll_fit_options shared = each;
     shared.method = ll_fit_options_default().method;
+    shared.precondition = ll_fit_options_default().precondition;
     LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, network || each.layers > 1));
     LLI_DO(lli_found_theta_init(ctx, &found, train, head, network, &shared));
     LLI_DO(check_classes(ctx, test, "test", found.star.model->K));
     if (options->choose)
         LLI_DO(check_classes(ctx, options->choose, "validation", found.star.model->K));
-    each.lr = shared.lr; /* chosen, and told, once */
     LLI_DO(lli_memory_new(ctx, &made, 1, sizeof *made));
     LLI_DO(work_init(ctx, c, &found, train, &each, &meter));
     LLI_DO(lli_judge_init(&judge, ctx, made, test, options, each.seed, 2 * (int64_t)c->count));

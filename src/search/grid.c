@@ -245,6 +245,8 @@ typedef struct axes {
 
 static ll_status read_axes(axes *a, ll_context *ctx, const ll_search_options *o, const ll_fit_options *fit, const char *method,
                            const ll_dataset *train, bool network) {
+    ll_fit_options one = *fit;
+    one.method = method;
     for (size_t i = 0; i < LLI_COUNT(table); i++) {
         size_t rows;
         const ll_option *option = ll_fit_options_table(&rows), *end = option + rows;
@@ -253,7 +255,7 @@ static ll_status read_axes(axes *a, ll_context *ctx, const ll_search_options *o,
         if (option == end || option->offset == LLI_READS(method))
             continue;
         const char *text = *(const char *const *)(const void *)((const char *)o + table[i].offset);
-        double automatic = option->offset == LLI_READS(lr) ? lli_fit_lr(train, network) : 0;
+        double automatic = option->offset == LLI_READS(lr) ? lli_fit_lr(&one, train, network) : 0;
         double value = lli_option_number(option, fit), otherwise = value == 0 ? automatic : value;
         list *values = &a->samples;
         if (is_axis(option)) {

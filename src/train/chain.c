@@ -57,6 +57,10 @@ done:
     return status;
 }
 
+ll_status lli_chain_surround(ll_context *ctx, lli_chain *chain, const lli_around *around, int64_t batch_size) {
+    return lli_around_room_init(ctx, &chain->room, around, LLI_MIN(batch_size, chain->data->rows.N));
+}
+
 int64_t lli_chain_floats(const lli_chain *chain) {
     return (1 + chain->slots) * chain->model->floats;
 }
@@ -73,6 +77,7 @@ void lli_chain_free(lli_chain *chain) {
     lli_memory_free(chain->weights);
     lli_memory_free(chain->fetched);
     lli_memory_free(chain->places);
+    lli_around_room_release(&chain->room);
     lli_memory_free(chain);
 }
 
@@ -201,8 +206,10 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .step = chain->state.step,
         .epoch = chain->epoch,
     };
-    return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, chain->theta, chain->theta + chain->model->floats, chain->work, &rows,
-                              &step);
+    float *theta = chain->theta, *slots = theta + chain->model->floats;
+    if (chain->room.around)
+        return lli_around_step(nll, ctx, &chain->room, o->optimiser, theta, slots, &rows, &step);
+    return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, theta, slots, chain->work, &rows, &step);
 }
 
 /* One step, and the end of an epoch where it is the last. */

@@ -8,6 +8,7 @@
 #include "base/meter.h"
 #include "data/dataset.h"
 #include "model/model.h"
+#include "train/around.h"
 #include "train/optimiser.h"
 #include "train/schedule.h"
 
@@ -50,13 +51,16 @@ typedef struct lli_chain {
     float *weights;  /* [B], NULL where the data have none */
     void *fetched;   /* [B,D] the rows of a batch as they are stored, and their places 0 .. B-1, where a store has them; else NULL */
     int64_t *places;
-    int64_t epoch;   /* that `order` is for; -1 = none */
-    double last_nll; /* mean training NLL of the last whole epoch, weighted */
+    int64_t epoch;        /* that `order` is for; -1 = none */
+    double last_nll;      /* mean training NLL of the last whole epoch, weighted */
+    lli_around_room room; /* where steps know the whole problem */
 } lli_chain;
 
 /* All the memory a chain will ever use; one per worker, started again for each member. */
 ll_status lli_chain_new(lli_chain **out, ll_context *ctx, const lli_model *model, const ll_dataset *data, const lli_rule *rule,
                         int64_t batch_size, int64_t block_rows, bool resampled) LL_CHECK_RESULT;
+/* From now on steps are those of `around`. */
+ll_status lli_chain_surround(ll_context *ctx, lli_chain *chain, const lli_around *around, int64_t batch_size) LL_CHECK_RESULT;
 int64_t lli_chain_floats(const lli_chain *chain); /* of theta and the slots after it: what a checkpoint keeps */
 void lli_chain_free(lli_chain *chain);
 void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const float *theta); /* at step 0 */

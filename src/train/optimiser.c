@@ -17,13 +17,16 @@ lli_optimiser lli_optimiser_default(const lli_rule *rule) {
     return (lli_optimiser){.rule = rule, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-7, .momentum = rule->momentum};
 }
 
-static void apply(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
-    const lli_descent *d = arg;
+void lli_optimiser_apply(const lli_descent *d, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
     double decay = part->role == LLI_ROLE_KERNEL && part->hidden ? 2 * d->optimiser->l2 : 0;
     if (part->role == LLI_ROLE_KERNEL || part->role == LLI_ROLE_BIAS)
         decay += d->step->decay;
     if (part->role != LLI_ROLE_STATISTIC)
         d->optimiser->rule->update(d, first, count, gradient, decay);
+}
+
+static void apply(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
+    lli_optimiser_apply(arg, part, first, count, gradient);
 }
 
 static bool is_fused(const lli_rule *rule, const lli_model *model) {

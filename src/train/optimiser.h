@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How a gradient moves theta. A rule updates each parameter and the floats that it keeps for it, its slots: Adam, SGD with momentum of
- * two kinds, and the Langevin step of sgd and sgld, which has none. docs/math/optimisers.md, docs/math/sgld.md */
+ * two kinds, the Langevin step of sgd and sgld, which has none, and that of sghmc, which has a velocity. docs/math/optimisers.md,
+ * docs/math/sgld.md */
 #ifndef LLI_TRAIN_OPTIMISER_H
 #define LLI_TRAIN_OPTIMISER_H
 
@@ -41,7 +42,7 @@ typedef struct lli_rule {
     void (*update)(const lli_descent *descent, int64_t first, int64_t count, const float *gradient, double decay);
 } lli_rule;
 
-extern const lli_rule lli_rule_adam, lli_rule_sgd, lli_rule_nesterov, lli_rule_langevin;
+extern const lli_rule lli_rule_adam, lli_rule_sgd, lli_rule_nesterov, lli_rule_langevin, lli_rule_friction;
 
 const lli_rule *lli_optimiser_find(const char *name); /* of those that train networks; NULL if there is none */
 
@@ -52,11 +53,15 @@ struct lli_optimiser {
     double momentum;          /* sgd, nesterov */
     double l2;                /* the loss has l2 |w|^2 of hidden kernels: their gradient 2 l2 w */
     bool noise;               /* that of Langevin dynamics; else lli_step.noise is 0 */
+    double friction;          /* sghmc: the share of the velocity that a step loses */
 };
 
-extern const lli_optimiser lli_optimiser_sgd, lli_optimiser_sgld; /* of the methods sgd and sgld */
+extern const lli_optimiser lli_optimiser_sgd, lli_optimiser_sgld, lli_optimiser_sghmc; /* of the methods */
 
 lli_optimiser lli_optimiser_default(const lli_rule *rule);
+
+/* A piece of the gradient through the rule, with the prior where the part has one. */
+void lli_optimiser_apply(const lli_descent *descent, const lli_part *part, int64_t first, int64_t count, const float *gradient);
 
 /* One step on the model's gradient, piece by piece while it is in the cache, or by the model's fused step where that is the rule. The
  * prior pulls at kernels and biases. Statistics of batch norm move by the pass itself. *nll as in model.h. */

@@ -15,13 +15,14 @@ from scipy.integrate import dblquad
 
 FEATURES = [-1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0]
 LABELS = [0, 0, 1, 0, 1, 0, 1, 1, 0, 1, 1, 1]
+WEIGHTS = [3, 0.5, 2, 1, 0.25, 1, 1, 2, 4, 1, 0.5, 1]
 
 
-def moments(tau):
+def moments(tau, weights=1):
     z, sign = np.array(FEATURES), 2 * np.array(LABELS) - 1
 
     def density(v, u):
-        return np.exp(-np.logaddexp(0, -sign * (u * z + v)).sum() - tau / 4 * (u * u + v * v))
+        return np.exp(-(weights * np.logaddexp(0, -sign * (u * z + v))).sum() - tau / 4 * (u * u + v * v))
 
     def integral(f):
         far = 9 * np.sqrt(2 / tau)
@@ -39,7 +40,8 @@ def moments(tau):
 def main():
     target = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent / "fixtures/posterior.json"
     made = {"script": "tests/oracle/posterior.py", "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
-    case = {"made_by": made, "features": FEATURES, "labels": LABELS, "cases": [moments(4.0), moments(8.0)]}
+    case = {"made_by": made, "features": FEATURES, "labels": LABELS, "weights": WEIGHTS,
+            "cases": [moments(4.0), moments(8.0)], "weighted": moments(4.0, np.array(WEIGHTS))}
     target.write_text(json.dumps(case, separators=(",", ":")).replace('{"tau"', '\n{"tau"') + "\n")
 
 

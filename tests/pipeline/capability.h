@@ -48,6 +48,11 @@ static inline bool refits(const char *method) {
     return row_of(method)->needs & LLI_NEEDS_OTHER_START;
 }
 
+/* Of the learning rate that is chosen where none is given. */
+static inline double lr_factor(const char *method) {
+    return row_of(method)->lr_factor > 0 ? row_of(method)->lr_factor : 1;
+}
+
 static inline bool is_noisy(const char *method) {
     return row_of(method)->optimiser && row_of(method)->optimiser->noise;
 }

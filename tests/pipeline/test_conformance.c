@@ -112,8 +112,8 @@ static void test_defaults(void **state) {
     static const struct {
         const char *method;
         int64_t samples, epochs;
-    } defaults[] = {{"point", 1, 0}, {"map", 1, 0},         {"laplace", 100, 0},   {"sgd", 100, 0},    {"sgld", 100, 0},
-                    {"hmc", 100, 0}, {"bootstrap", 10, 10}, {"dropout", 100, 100}, {"ensemble", 10, 0}};
+    } defaults[] = {{"point", 1, 0},   {"map", 1, 0},   {"laplace", 100, 0},   {"sgd", 100, 0},       {"sgld", 100, 0},
+                    {"sghmc", 100, 0}, {"hmc", 100, 0}, {"bootstrap", 10, 10}, {"dropout", 100, 100}, {"ensemble", 10, 0}};
     for (size_t i = 0; i < LLI_COUNT(defaults); i++) {
         const lli_method *m = lli_method_find(defaults[i].method);
         assert_int_equal(m->info.samples, defaults[i].samples);
@@ -498,10 +498,9 @@ static void test_prior_shrinks(void **state) {
 }
 
 static void check_auto_lr(ll_context *ctx, problem *p, const char *method, ll_fit_options o) {
-    (void)method;
     o.lr = 0;
     ll_ensemble *automatic = fit(ctx, p, p->head, &o);
-    o.lr = 1 / (1 + p->data->mean_square);
+    o.lr = lr_factor(method) / (1 + p->data->mean_square);
     ll_ensemble *said = fit(ctx, p, p->head, &o);
     assert_true(same_ensemble(automatic, said));
     ll_ensemble_free(automatic);

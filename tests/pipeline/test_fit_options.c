@@ -141,18 +141,22 @@ static void test_defaults(void **state) {
             assert_int_equal(out.samples, info->samples);
             assert_int_equal(out.epochs, info->epochs);
             assert_int_equal(out.thin, 2); /* steps of 128 rows in an epoch of 129 */
-            CHECK_NEAR(out.lr, network ? 0.01 : 0.25, 0);
+            double factor = lr_factor(info->name);
+            CHECK_NEAR(out.lr, factor * (network ? 0.01 : 0.25), 0);
             assert_int_equal(h.notes, reads_option(info->name, LLI_READS(lr)));
-            if (h.notes)
+            if (h.notes && factor != 1)
+                assert_non_null(
+                    strstr(h.note, network ? "lesser of 0.001 and 0.1/(1 + mean |x|^2)" : "lr = 0.025, which is 0.1/(1 + mean |z|^2)"));
+            else if (h.notes)
                 assert_non_null(strstr(h.note, network ? "lr = 0.01, which is the lesser of 0.01 and 1/(1 + mean |x|^2)"
                                                        : "lr = 0.25, which is 1/(1 + mean |z|^2)"));
             data.mean_square = 999; /* below the limit of networks */
             CHECK_OK(ctx, lli_fit_resolve(ctx, &out, &o, &data, network));
-            CHECK_NEAR(out.lr, 0.001, 1e-18);
+            CHECK_NEAR(out.lr, factor * 0.001, 1e-18);
             data.weights = weights;
             data.weight_sum = 129 * 3; /* of mean 3 */
             CHECK_OK(ctx, lli_fit_resolve(ctx, &out, &o, &data, network));
-            CHECK_NEAR(out.lr, 1.0 / 2998, 1e-18);
+            CHECK_NEAR(out.lr, factor / 2998, 1e-18);
             if (h.notes > 1)
                 assert_non_null(strstr(h.note, "mean weight x mean"));
             o.samples = 17;

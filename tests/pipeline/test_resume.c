@@ -64,6 +64,7 @@ typedef struct subject {
     bool network;
     const char *shuffle; /* NULL: full */
     int64_t chains;      /* 0: one */
+    bool metric;         /* preconditioned, with control variates */
 } subject;
 
 static const subject subjects[] = {
@@ -73,6 +74,7 @@ static const subject subjects[] = {
     {"dropout", true, NULL},        {"ensemble", true, NULL},
     {"sgld", false, "independent"}, {"bootstrap", false, "independent"},
     {"sgld", true, "independent"},  {"sgld", false, NULL, 3},
+    {"sghmc", false, NULL},         {"sgld", false, NULL, 0, true},
 };
 
 static ll_status fit_write(const scene *s, ll_context *ctx, const char *name, bool resume) {
@@ -98,6 +100,8 @@ static void scene_init(scene *s, const subject *given) {
     s->o.seed = 21;
     if (given->shuffle)
         s->o.shuffle = given->shuffle;
+    if (given->metric)
+        s->o.precondition = "kfac";
     if (given->chains)
         s->o.chains = given->chains;
     s->steps = given->chains ? 3 * (4 + 2 * 3) : row_of(method)->tasks(&s->o) > 1 ? 6 * 3 * 4 : has_masks(method) ? 3 * 4 : 4 + 6 * 3;

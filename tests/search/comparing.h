@@ -9,12 +9,12 @@
 #include "check.h"
 #include "problem.h"
 
-/* Every method that applies to heads and does not take too long, in the order of the table. */
+/* Every method that applies to heads, does not take too long and need not be named, in the order of the table. */
 static inline void check_rows(const ll_comparison *found, int64_t samples, bool at_map) {
     int64_t rows = 0;
     for (size_t m = 0; m < ll_method_count(); m++) {
         const char *name = ll_method_get(m)->name;
-        if (!applies(name, LLI_PLACE_HEAD) || row_of(name)->needs & LLI_NEEDS_TIME || (at_map && refits(name)))
+        if (!applies(name, LLI_PLACE_HEAD) || row_of(name)->needs & (LLI_NEEDS_TIME | LLI_NEEDS_NAMING) || (at_map && refits(name)))
             continue;
         const ll_compare_row *r = ll_comparison_row(found, rows++);
         bool several = reads_option(name, LLI_READS(samples));

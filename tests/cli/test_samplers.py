@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Samplers beside sgld: as wide as hmc where they promise it, the same bits always, and what they cannot do they say."""
+import pathlib
+
+import numpy as np
+
+from tap import case, cases_of, check, fails, main, run
+from tensors import tensors
+
+USAGE = 2
+FIT = ("fit", "--features", "z.npy", "--labels", "y.npy")
+KFAC = ("--method", "sgld", "--precondition", "kfac")
+
+
+def problem(n=300, d=4, k=3, seed=0, scale=1):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    np.save("z.npy", (scale * (rng.normal(size=(k, d))[y] + rng.normal(size=(n, d)))).astype(np.float32))
+    np.save("y.npy", y.astype(np.int32))
+    np.save("w.npy", (0.5 + rng.integers(0, 4, n)).astype(np.float32))
+
+
+def logit_variance(name):
+    """Of the logits of the rows, with their mean over classes removed, over members: [N,K]."""
+    arrays, _ = tensors(name)
+    z = np.load("z.npy").astype(float)
+    f = np.einsum("nd,skd->nsk", z, arrays["W"].astype(float)) + arrays["b"].astype(float)
+    return (f - f.mean(-1, keepdims=True)).var(1)
+
+
+@cases_of([("plain rows", ()), ("weights", ("--weights", "w.npy"))])
+def preconditioned_sgld_is_as_wide_as_hmc(flags):
+    problem()
+    run(*FIT, *flags, "--method", "hmc", "--samples", 6000, "-o", "exact.safetensors")
+    _, err = run(*FIT, *flags, *KFAC, "--batch-size", 64, "--samples", 3000, "--thin", 10, "--burn-in", 20, "-o", "e.safetensors")
+    check("lr = 0.1 of the length" in err, err)
+    exact, found = logit_variance("exact.safetensors"), logit_variance("e.safetensors")
+    ratio = found.mean() / exact.mean()
+    each = np.median(found / exact)
+    check(abs(ratio - 1) < 0.1 and abs(each - 1) < 0.1, (ratio, each))
+
+
+@case
+def a_plain_chain_of_the_same_length_is_not():
+    """What the metric is for: features of which some are small."""
+    problem(scale=np.array([1, 1, 1, 0.03]))
+    steps = ("--batch-size", 64, "--samples", 200, "--thin", 10)
+    run(*FIT, "--method", "hmc", "--samples", 2000, "-o", "exact.safetensors")
+    run(*FIT, *KFAC, *steps, "-o", "kfac.safetensors")
+    run(*FIT, "--method", "sgld", *steps, "-o", "plain.safetensors")
+    spread = {name: tensors(name + ".safetensors")[0]["W"][:, :, 3].var(0).mean() for name in ("exact", "kfac", "plain")}
+    check(abs(spread["kfac"] / spread["exact"] - 1) < 0.35 and spread["plain"] < 0.4 * spread["exact"], spread)
+
+
+@case
+def what_is_recorded():
+    problem()
+    run(*FIT, "--method", "sgld", "--samples", 4, "-o", "plain.safetensors")
+    run(*FIT, "--method", "sgld", "--samples", 4, "--control-variates", "off", "--precondition", "none", "-o", "said.safetensors")
+    check(pathlib.Path("plain.safetensors").read_bytes() == pathlib.Path("said.safetensors").read_bytes(), "what changes nothing is no entry")
+    check(not {"precondition", "control-variates", "chains"} & set(tensors("plain.safetensors")[1]), "entries of sgld as it was")
+    for flags, expected in ((KFAC, ("kfac", "on", "0.1")), ((*KFAC, "--control-variates", "off", "--lr", "0.01"), ("kfac", "off", "0.01"))):
+        run(*FIT, *flags, "--samples", 4, "-o", "e.safetensors")
+        meta = tensors("e.safetensors")[1]
+        check((meta["precondition"], meta["control-variates"], meta["lr"]) == expected, meta)
+    run(*FIT, "--method", "sgld", "--control-variates", "on", "--samples", 4, "-o", "e.safetensors")
+    meta = tensors("e.safetensors")[1]
+    check("precondition" not in meta and meta["control-variates"] == "on", meta)
+    check((tensors("e.safetensors")[0]["W"] != tensors("plain.safetensors")[0]["W"]).any(), "control variates change nothing")
+
+
+@case
+def large_steps_with_plain_batches_are_doubted():
+    problem()
+    flags = (*KFAC, "--control-variates", "off", "--batch-size", 30, "--samples", 4, "-o", "e.safetensors")
+    _, err = run(*FIT, *flags, "--lr", 0.5)
+    check("about 3.5 times too large" in err and "30 of 300 rows" in err and "1.33 times by their length" in err and "at most 0.02" in err, err)
+    _, err = run(*FIT, *flags, "--lr", 0.019)
+    check("too large" not in err, err)
+    _, err = run(*FIT, *KFAC, "--lr", 0.5, "--samples", 4, "-o", "e.safetensors")
+    check("too large" not in err, err)
+
+
+@cases_of([("kfac", KFAC), ("control", ("--method", "sgld", "--control-variates", "on")), ("sghmc", ("--method", "sghmc", "--control-variates", "on"))])
+def the_same_bits_for_threads_and_parts(flags):
+    problem()
+    options = (*flags, "--samples", 6, "--chains", 3)
+    run(*FIT, *options, "--threads", 1, "-o", "one.safetensors")
+    run(*FIT, *options, "--threads", 3, "-o", "three.safetensors")
+    for part in (2, 1):
+        run(*FIT, *options, "--part", f"{part}/2", "-o", "parts.safetensors")
+    run("merge", "parts.safetensors")
+    one = pathlib.Path("one.safetensors").read_bytes()
+    check(one == pathlib.Path("three.safetensors").read_bytes() and one == pathlib.Path("parts.safetensors").read_bytes(), "other bytes")
+
+
+@case
+def what_does_not_apply_is_refused():
+    problem()
+    out = ("--samples", 2, "-o", "e.safetensors")
+    fails(USAGE, *FIT, *KFAC, "--layers", 2, *out, words=("--precondition", "several layers"))
+    fails(USAGE, *FIT, "--method", "sghmc", "--control-variates", "on", "--layers", 2, *out, words=("--control-variates", "several layers"))
+    fails(USAGE, *FIT, *KFAC, "--prior-precision", 0, *out, words="at least 1e-30")
+    fails(USAGE, *FIT, "--method", "sgld", "--precondition", "full", *out, words="none|kfac")
+    run(*FIT, "--method", "sghmc", "--layers", 2, *out)
+    _, err = run(*FIT, "--method", "bootstrap", "--precondition", "kfac", *out)
+    check("--precondition" in err and "bootstrap" in err, err)
+
+
+@case
+def saturated_and_singular_heads():
+    """Columns that repeat, a class of one row, rows that the head fits exactly: a finite answer."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(50, 3))
+    np.save("z.npy", np.hstack([z, z, np.zeros((50, 1))]).astype(np.float32))
+    np.save("y.npy", np.r_[np.zeros(25), np.ones(24), 2].astype(np.int32))
+    np.savez("head.npz", W=(200 * rng.normal(size=(3, 7))).astype(np.float32), b=np.zeros(3, np.float32))
+    for head in ((), ("--head", "head.npz")):
+        run(*FIT, *head, *KFAC, "--samples", 4, "--batch-size", 10, "-o", "e.safetensors")
+        check(np.isfinite(tensors("e.safetensors")[0]["W"]).all(), "not finite")
+
+
+main()
