@@ -120,7 +120,7 @@ def completion(shell):
 @cases_of([
     ("commands", "lastlayer pre", ["predict"]),
     ("flags", "lastlayer fit --he", ["--head", "--head-layout", "--help"]),
-    ("words of a choice", "lastlayer fit --method sg", ["sgd", "sgld"]),
+    ("words of a choice", "lastlayer fit --method sg", ["sgd", "sgld", "sghmc"]),
     ("words after a short flag", "lastlayer fit -m boot", ["bootstrap"]),
     ("files", "lastlayer inspect my", ["my file.npy"]),
 ])
