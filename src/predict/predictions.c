@@ -52,12 +52,11 @@ void lli_predictions_set(ll_predictions *p, int f, ll_array array) {
         memcpy((char *)&p->view + field->in_outcome, &array.data, sizeof array.data);
 }
 
-static ll_status own_field(ll_context *ctx, ll_predictions *p, int f) {
-    const lli_field *field = lli_schema_get(f);
+static ll_status own_field(ll_context *ctx, ll_predictions *p, int f, ll_dtype dtype) {
     int64_t shape[LLI_FIELD_AXES];
-    int rank = lli_schema_shape(shape, field, &p->sizes);
-    LLI_TRY(lli_memory_new(ctx, &p->owned[f], rank == 2 ? shape[0] * shape[1] : shape[0], ll_dtype_size(field->info.dtype)));
-    lli_predictions_set(p, f, ll_array_view(p->owned[f], field->info.dtype, rank, shape));
+    int rank = lli_schema_shape(shape, lli_schema_get(f), &p->sizes);
+    LLI_TRY(lli_memory_new(ctx, &p->owned[f], rank == 2 ? shape[0] * shape[1] : shape[0], ll_dtype_size(dtype)));
+    lli_predictions_set(p, f, ll_array_view(p->owned[f], dtype, rank, shape));
     return LL_OK;
 }
 
@@ -71,7 +70,7 @@ ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, const lli
     p->view.classes = sizes->K;
     for (int f = 0; f < lli_schema_count() && status == LL_OK; f++)
         if (has[f])
-            status = own_field(ctx, p, f);
+            status = own_field(ctx, p, f, lli_schema_get(f)->info.dtype);
     if (status == LL_OK)
         *out = p;
     else
@@ -81,7 +80,7 @@ ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, const lli
 
 ll_status lli_predictions_own(void **out, ll_context *ctx, ll_predictions *p, const char *name) {
     int f = lli_schema_find(name);
-    LLI_TRY(own_field(ctx, p, f));
+    LLI_TRY(own_field(ctx, p, f, lli_schema_get(f)->info.dtype));
     *out = p->owned[f];
     return LL_OK;
 }
@@ -116,20 +115,26 @@ ll_status lli_predictions_set_truth(ll_context *ctx, ll_predictions *p, const ch
 }
 
 ll_status lli_predictions_pick(ll_predictions **out, ll_context *ctx, const ll_predictions *from, const int64_t *rows, int64_t n) {
-    lli_schema_sizes sizes = {n, from->sizes.K, from->sizes.S, 0};
-    bool has[LLI_FIELDS_MAX] = {false};
-    for (int f = 0; f < lli_schema_count(); f++)
-        has[f] = from->field[f].data && lli_schema_by_row(lli_schema_get(f));
-    LLI_TRY(lli_predictions_alloc(out, ctx, &sizes, has));
+    const lli_schema_sizes sizes = {n, from->sizes.K, from->sizes.S, 0};
+    const bool none[LLI_FIELDS_MAX] = {false};
+    ll_predictions *p;
+    ll_status status = LL_OK;
+    *out = NULL;
+    LLI_TRY(lli_predictions_alloc(&p, ctx, &sizes, none));
     for (int f = 0; f < lli_schema_count(); f++) {
-        if (!has[f])
-            continue;
         const ll_array *a = &from->field[f];
+        if (!a->data || !lli_schema_by_row(lli_schema_get(f)))
+            continue;
+        LLI_DO(own_field(ctx, p, f, a->dtype)); /* probabilities of others may be f64 */
         size_t bytes = ll_dtype_size(a->dtype) * (size_t)(a->rank == 2 ? a->shape[1] : 1);
         for (int64_t i = 0; i < n; i++)
-            memcpy((char *)(*out)->owned[f] + (size_t)i * bytes, (const char *)a->data + (size_t)rows[i] * bytes, bytes);
+            memcpy((char *)p->owned[f] + (size_t)i * bytes, (const char *)a->data + (size_t)rows[i] * bytes, bytes);
     }
-    return LL_OK;
+    *out = p;
+    p = NULL;
+done:
+    ll_predictions_free(p);
+    return status;
 }
 
 void lli_predictions_overwrite(ll_predictions *to, const int64_t *place, const ll_predictions *from) {
