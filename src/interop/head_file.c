@@ -17,6 +17,8 @@ static const lli_format_partner pairs[] = {
     {"head.weight", "head.bias"},
     {"linear.weight", "linear.bias"},
     {"layers.0.weight", "layers.0.bias"},
+    {"kernel:0", "bias:0"}, /* Keras 2 */
+    {"/vars/0", "/vars/1"}, /* Keras 3 */
     {NULL, NULL},
 };
 

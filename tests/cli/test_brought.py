@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """What people bring: other forms of labels, features and heads work, or one sentence says how to convert them."""
+import io
+import json
 import pathlib
 import pickle
+import subprocess
+import zipfile
 
 import numpy as np
 
 import samples
 from samples import FIT
-from tap import cases_of, case, check, fails, main, run
+from tap import COMMAND, Skip, cases_of, case, check, fails, main, run
 from tensors import tensors
 
 DATA, FORMAT, USAGE = 5, 4, 2
@@ -118,6 +122,43 @@ def the_head_of_scikit_learn():
     np.savez("binary.npz", coef_=head["W"][:1], intercept_=head["b"][:1])
     fails(DATA, "fit", "--features", "features.npy", "--labels", "labels.npy", "--head", "binary.npz", *QUICK, "-o", "no.safetensors",
           words=["numpy.vstack([-w, w]) / 2"])
+
+
+@case
+def the_head_of_keras():
+    try:
+        import h5py
+    except ImportError:
+        raise Skip("h5py is missing (python3-h5py)") from None
+    made = samples.make()
+    memory = io.BytesIO()
+    with h5py.File(memory, "w") as file:
+        for name, W, b in (("dense", np.eye(samples.D, dtype="f4"), np.zeros(samples.D, "f4")), ("dense_1", made["W"].T, made["b"])):
+            file[f"layers/{name}/vars/0"], file[f"layers/{name}/vars/1"] = W, b
+    with zipfile.ZipFile("model.keras", "w") as archive:
+        archive.writestr("metadata.json", "{}")
+        archive.writestr("config.json", "{}")
+        archive.writestr("model.weights.h5", memory.getvalue())
+    if subprocess.run([COMMAND, "inspect", "model.keras"], capture_output=True).returncode != 0:
+        raise Skip("no lastlayer-h5")
+    fails(USAGE, "fit", "--features", "features.npy", "--labels", "labels.npy", "--head", "model.keras", *QUICK, "-o", "no.safetensors",
+          words=["model.keras:NAME", "/layers/dense_1/vars/0"])
+    check(fit("keras", "features.npy", "labels.npy", "--head", "model.keras:/layers/dense_1/vars/0")[0] ==
+          fit("own", "features.npy", "labels.npy", "--head", "head.npz")[0], "kernel and bias of Keras are another head")
+
+
+@case
+def a_threshold_of_any_outputs():
+    made = samples.make()
+    for flag, name in (("--probs", "test_probs"), ("--logits", "test_logits")):
+        out = json.loads(run("threshold", flag, name + ".npy", "--labels", "test_labels.npy", "--risk", 0.05, "--json")[0])
+        right = made["test_logits"].argmax(1) == made["test_labels"]
+        answered = samples.softmax(made["test_logits"].astype(float)).max(1) >= out["cut"] - 1e-6
+        check(out["found"] and out["risk"] <= 0.05 and abs(out["accepted"] - answered.sum()) <= 1 and abs((~right[answered]).sum() - out["accepted_errors"]) <= 1,
+              f"{out}")
+    np.save("one.npy", made["test_probs"][:, 1])
+    fails(DATA, "threshold", "--probs", "one.npy", "--labels", "test_labels.npy", "--risk", 0.05, words=["numpy.stack([1 - p, p], -1)"])
+    fails(DATA, "threshold", "--logits", "one.npy", "--labels", "test_labels.npy", "--risk", 0.05, words=["numpy.stack([0 * f, f], -1)"])
 
 
 TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
