@@ -127,7 +127,7 @@ static const char *const examples[] = {
 
 const command cmd_certify = {
     .name = "certify",
-    .summary = "a cut that keeps its word: a risk, with a confidence, on new points",
+    .summary = "a cut with a promise: how often answers to new points are wrong at most",
     .usage = "PREDICTIONS [--labels FILE] --risk R [--confidence P] [OPTIONS]\n"
              "PREDICTIONS --risk R --save ENSEMBLE [--class-names FILE] [-o FILE] [OPTIONS]\n"
              "--probs FILE | --logits FILE --labels FILE --risk R [OPTIONS]",
@@ -135,8 +135,8 @@ const command cmd_certify = {
     .operand_help = "a file of lastlayer predict, of rows that training and calibration did not see",
     .detail = "A third of the rows proposes cuts, the others test them with exact binomial tests (costs: Hoeffding-Bentkus). Where none "
               "passes it says how many rows are needed. With --per-class each decided class has a cut of its own. With --save the ensemble "
-              "keeps the certificate, and lastlayer predict answers by it; of anybody's outputs "
-              "give the cut to whatever decides. The cut of lastlayer threshold promises nothing.",
+              "keeps the certificate, and lastlayer predict answers by it; with outputs of other programs, "
+              "apply the cut there. The cut of lastlayer threshold promises nothing.",
     .examples = examples,
     .args_size = sizeof(certify_args),
     .defaults = defaults,

@@ -229,7 +229,7 @@ const command cmd_compare = {
     .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--head FILE] [--layers L] [OPTIONS]\n"
              "--network FILE --data DATA [--out-data DATA] [OPTIONS]",
     .detail = "Fits every method on the training data, evaluates each on the test data, with intervals, and recommends the simplest that "
-              "is within noise of the best on rows that do not report. "
+              "is within noise of the best, by other rows than those of the table. "
               "A method option applies to every method that uses it.",
     .examples = examples,
     .args_size = sizeof(compare_args),

@@ -23,7 +23,7 @@ static const ll_option data_table[] = {
      .help = "features [N,D]: FILE or FILE:NAME, or many: 'emb/part-*.npy', @list.txt, a folder; a whole file of lastlayer encode means "
              "its test part with labels and, under out_ names, its out-of-distribution part"},
     {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
-     .help = "true labels [N]: stored as truth; also stores the scores of the first s members, as running"},
+     .help = "true labels [N], stored as truth; the scores of the first 1, 2, ... members are then stored too, as running"},
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "DATA",
      .help = "for an ensemble of networks: the images whose test part is predicted: mnist, fashion, cifar10, cifar100, a folder or a file"},
     {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA",

@@ -195,9 +195,10 @@ const command cmd_report = {
     .operand_help = "files of lastlayer predict, shown side by side; a store of lastlayer search means the best trial of each of its "
                     "methods; the JSON of lastlayer evaluate gives its numbers; for an ensemble the provenance is shown",
     .several = true,
-    .detail = "Writes one self-contained HTML page that opens offline and prints: a summary, a desk to choose an abstention threshold at, "
-              "risk-coverage curves, histograms, reliability diagrams, out-of-distribution curves, the scores of the first s members, "
-              "tables, and where it all comes from. Points kept with predict --members are shown member by member.",
+    .detail =
+        "Writes one self-contained HTML page that opens offline and prints: a summary, a desk to choose an abstention threshold at, "
+        "risk-coverage curves, histograms, reliability diagrams, out-of-distribution curves, the scores of the first 1, 2, ... members, "
+        "tables, and where it all comes from. Points kept with predict --members are shown member by member.",
     .examples = examples,
     .args_size = sizeof(report_args),
     .defaults = defaults,

@@ -19,7 +19,7 @@
  * 12 report      predictions -> one page to look at
  * 13 search      grids of options -> a store of finished trials, and the best of them
  * 14 calibrate   ensemble or outputs + labels -> probabilities that mean what they say
- * 15 certify     predictions + labels -> a cut that keeps its word
+ * 15 certify     predictions + labels -> a cut with a promise
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major; those of callers may have strides.
  *

@@ -105,7 +105,7 @@ class Contrast(Result):
 
 
 class Certificate(Result):
-    """A cut that keeps its word: `c.certified`, `c.cut`, `c.statement`."""
+    """A cut with a promise: `c.certified`, `c.cut`, `c.statement`."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle

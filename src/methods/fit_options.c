@@ -60,19 +60,19 @@ static const ll_option table[] = {
      "decreasing schedule lr (1 + k/T0)^-POWER over steps k", LL_OPTION_UNSET_ZERO},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
     {"shuffle", 0, LL_OPTION_TEXT, AT(shuffle), "HOW", NULL, 0, 0, false, false, "full",
-     "batches: full visits every row once per epoch, block:ROWS too and streams files larger than memory, independent draws each batch "
-     "with replacement"},
+     "how batches are made: full visits every row once per epoch; block:ROWS does so too, and streams files larger than memory; "
+     "independent draws each batch with replacement"},
     {"layers", 0, LL_OPTION_INT, AT(layers), "L", NULL, 1, 3, false, false, "1",
      "dense layers on the features: the last one, or L of them with hidden layers of D units"},
     {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "PLACES", "paper|own", 0, 0, false, false, "paper",
      "where dropout of a whole network acts: where the paper puts it, or at the network's own dropout layers"},
     {"key", 0, LL_OPTION_CHOICE, AT(key), "WHAT", "row|content", 0, 0, false, false, "row",
-     "what the masks of a new row depend on: its number, or its content, so that neither place nor company change its answer"},
+     "what the masks of a new row depend on: its number, or its content; with content a row gets the same answer wherever it stands"},
     {"structure", 0, LL_OPTION_CHOICE, AT(structure), "HOW", LLI_GAUSSIAN_NAMES, 0, 0, false, false, "kfac",
-     "laplace: the Hessian as it is (K (D + 1) up to 8192), as a Kronecker product, with a diagonal over classes (many of them), or its "
-     "diagonal alone"},
+     "laplace: the full Hessian (K (D + 1) up to 8192), a Kronecker product, one that is diagonal over classes (for many of them), or the "
+     "diagonal of the Hessian"},
     {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
-     "laplace: keep the variance of what adds the same to all logits, which no row informs; links in closed form see it"},
+     "laplace: keep the variance of a shift of all logits together, of which the data say nothing; `link probit` and `link bridge` use it"},
     {"chains", 0, LL_OPTION_INT, AT(chains), "C", NULL, 1, CHAINS_MAX, false, false, "1",
      "independent chains of sgd, sgld, sghmc and hmc from theta*, each with S/C members; members are stored chain after chain"},
     {"precondition", 0, LL_OPTION_CHOICE, AT(precondition), "HOW", "none|kfac", 0, 0, false, false, "none",

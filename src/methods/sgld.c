@@ -14,7 +14,7 @@ static double weight(const lli_fit *fit, int64_t member) {
 }
 
 const lli_method lli_method_sgld = {
-    .info = {"sgld", "stochastic gradient Langevin dynamics: sgd plus the right noise", 100, 0},
+    .info = {"sgld", "stochastic gradient Langevin dynamics: sgd with noise added to every step", 100, 0},
     .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), LLI_READS(chains), LLI_READS(precondition),
                               LLI_READS(control_variates), 0},
     .places = LLI_PLACES_ALL,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A cut of a confidence that keeps its word: exact tests on rows that did not propose it. Equations: docs/math/certificates.md. */
+/* A cut of a confidence with a promise: exact tests on rows that did not propose it. Equations: docs/math/certificates.md. */
 #ifndef LLI_METRICS_CERTIFY_H
 #define LLI_METRICS_CERTIFY_H
 
