@@ -10,12 +10,12 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/rng.h"
-#include "metrics/special.h"
+#include "metrics/digits.h"
 
 enum { RUN = 256 };
 
-/* Kinds of draws, the `member` of a stream: those of lli_resample_kind, twice, and the labels, twice. */
-enum { RUN_SIZES = 2, LABELS = 4, LABELS_REST = 5 };
+/* Kinds of draws, the `member` of a stream: those of lli_resample_kind, twice; lli_digits_use has the others. */
+enum { RUN_SIZES = 2 };
 
 /* Bytes of a stream, in order. */
 typedef struct bytes {
@@ -36,32 +36,6 @@ static void bytes_fill(bytes *b) {
 
 static bytes bytes_of(uint64_t seed, int64_t member, int64_t draw) {
     return (bytes){.stream = lli_rng_stream(seed, LLI_PURPOSE_INTERVAL, member, draw), .at = RUN};
-}
-
-static uint8_t bytes_next(bytes *b) {
-    if (b->at == RUN)
-        bytes_fill(b);
-    return b->data[b->at++];
-}
-
-/* Bin(m, p), p in (0,1), from one uniform number: probabilities are taken off it from the mode outwards. */
-static int64_t binomial(int64_t m, double p, double u) {
-    int64_t mode = LLI_MIN(m, (int64_t)((double)(m + 1) * p)), up = mode, down = mode;
-    double odds = p / (1 - p), above = exp(lli_special_log_binomial_pmf(mode, m, p)), below = above;
-    u -= above;
-    while (u >= 0 && (up < m || down > 0)) {
-        above = up < m ? above * ((double)(m - up) / (double)(up + 1) * odds) : 0;
-        up++;
-        if (up <= m && (u -= above) < 0)
-            return up;
-        below = down > 0 ? below * ((double)down / ((double)(m - down + 1) * odds)) : 0;
-        down--;
-        if (down >= 0 && (u -= below) < 0)
-            return down;
-        if (above == 0 && below == 0)
-            break;
-    }
-    return mode;
 }
 
 /* `count` draws among the `size` places of one run. */
@@ -91,30 +65,11 @@ void lli_resample_weights(uint8_t *weight, int64_t n, uint64_t seed, int64_t dra
         int64_t places = n - first, size = LLI_MIN(places, (int64_t)RUN), count = left;
         if (size < places) {
             double u = (double)(lli_rng_draw(sizes, (uint64_t)(first / RUN)) >> 11) * 0x1p-53;
-            count = binomial(left, (double)size / (double)places, u);
+            count = lli_digits_binomial_at(u, left, (double)size / (double)places);
         }
         fill_run(weight + first, size, count, &b);
         left -= count;
     }
-}
-
-lli_chance lli_resample_chance(double p) {
-    uint64_t digits = (uint64_t)(fmin(fmax(p, 0), 1) * 0x1p40);
-    return (lli_chance){(uint16_t)(digits >> 32), (uint32_t)digits};
-}
-
-void lli_resample_labels(int64_t *right, const int64_t *end, int64_t count, const lli_chance *chance, uint64_t seed, int64_t draw) {
-    bytes b = bytes_of(seed, LABELS, draw);
-    lli_stream rest = lli_rng_stream(seed, LLI_PURPOSE_INTERVAL, LABELS_REST, draw);
-    uint64_t close = 0; /* draws that need more digits */
-    for (int64_t r = 0, i = 0; r < count; r++)
-        for (right[r] = 0; i < end[r]; i++) {
-            uint8_t byte = bytes_next(&b);
-            if (byte == chance[i].high)
-                right[r] += (uint32_t)lli_rng_draw(rest, close++) < chance[i].low;
-            else
-                right[r] += byte < chance[i].high;
-        }
 }
 
 typedef struct job {

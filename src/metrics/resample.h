@@ -15,16 +15,6 @@ typedef enum lli_resample_kind { LLI_RESAMPLE_POINTS, LLI_RESAMPLE_OUT } lli_res
 /* weight [n] of draw d, n >= 1. A weight above 255 has no chance to occur: it is less than 1e-500. */
 void lli_resample_weights(uint8_t *weight, int64_t n, uint64_t seed, int64_t draw, lli_resample_kind kind);
 
-/* Labels drawn from confidences: how many of the places [first, end) come out right when place i does so with chance[i]. Chances are in
- * 40 binary digits: the first byte and, where the draw equals it, the other four. */
-typedef struct lli_chance {
-    uint16_t high; /* 256 = certain */
-    uint32_t low;
-} lli_chance;
-lli_chance lli_resample_chance(double p /* [0,1] */);
-/* right [count]: of the runs of places that end at end[0] < end[1] < ..., the first begins at 0. */
-void lli_resample_labels(int64_t *right, const int64_t *end, int64_t count, const lli_chance *chance, uint64_t seed, int64_t draw);
-
 /* One number of a draw, from the weights of the points and of the out points. */
 typedef double lli_statistic(const void *arg, const uint8_t *weight, const uint8_t *out_weight);
 

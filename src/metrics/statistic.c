@@ -2,8 +2,6 @@
 /* Cuts are looked for from the least confidence up: most are near it, so most places are not visited. */
 #include "metrics/statistic.h"
 
-#include <math.h>
-
 enum { BLOCK = 128 };
 
 void lli_statistic_code(uint8_t *code, const lli_curve *curve) {
@@ -90,17 +88,4 @@ double lli_statistic_fpr95(const void *arg, const uint8_t *weight, const uint8_t
         out -= group_out;
     }
     return (double)out / (double)s->n_out;
-}
-
-double lli_statistic_ece(const void *arg, const uint8_t *weight, const uint8_t *out_weight) {
-    (void)out_weight;
-    const lli_statistic_bins *s = arg;
-    double sum = 0;
-    for (int64_t b = 1; b < s->count; b++) {
-        double gap[4] = {0}; /* four sums at a time */
-        for (int64_t i = s->end[b - 1]; i < s->end[b]; i++)
-            gap[i % 4] += weight[i] * s->gap[i];
-        sum += fabs(gap[0] + gap[1] + gap[2] + gap[3]);
-    }
-    return sum / (double)s->n;
 }

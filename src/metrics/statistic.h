@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the bootstrap measures of one draw: coverage at a risk, FPR95, ECE, each from weights on places of a sorted list, without sorting
+/* What the bootstrap measures of one draw: coverage at a risk and FPR95, each from weights on places of a sorted list, without sorting
  * again. Equations: docs/math/intervals.md. */
 #ifndef LLI_METRICS_STATISTIC_H
 #define LLI_METRICS_STATISTIC_H
@@ -24,15 +24,8 @@ typedef struct lli_statistic_out {
     int64_t n, n_out;
 } lli_statistic_out;
 
-typedef struct lli_statistic_bins {
-    const double *gap;  /* [n] right - confidence */
-    const int64_t *end; /* [count] of the runs of places that are the bins; the first run is in none */
-    int64_t count, n;
-} lli_statistic_bins;
-
 /* As lli_statistic (metrics/resample.h); arg is of the type above. */
 double lli_statistic_coverage(const void *arg, const uint8_t *weight, const uint8_t *out_weight);
 double lli_statistic_fpr95(const void *arg, const uint8_t *weight, const uint8_t *out_weight);
-double lli_statistic_ece(const void *arg, const uint8_t *weight, const uint8_t *out_weight);
 
 #endif

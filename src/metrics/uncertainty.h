@@ -10,17 +10,13 @@
 
 typedef struct lli_uncertainty {
     ll_context *ctx;
-    ll_evaluation *out; /* its rules and numbers are read, its intervals written */
-    double z;           /* 0: no intervals are wanted, and all calls do nothing */
-    lli_statistic_cut cut[LL_CONFIDENCE_COUNT];
+    ll_evaluation *out;                                            /* its rules and numbers are read, its intervals written */
+    double z;                                                      /* 0: no intervals are wanted, and all calls do nothing */
+    lli_bin_runs runs;                                             /* of the ECE */
+    int64_t cuts, fars;                                            /* of what is resampled: coverage at a risk, FPR95 */
+    uint8_t *cut[LL_CONFIDENCE_COUNT], *code[LL_CONFIDENCE_COUNT]; /* [cuts], [fars], owned */
+    ll_interval *cut_interval[LL_CONFIDENCE_COUNT], *far_interval[LL_CONFIDENCE_COUNT];
     lli_statistic_out far[LL_CONFIDENCE_COUNT];
-    lli_statistic_bins bins;
-    lli_bin_runs runs;
-    int64_t count; /* of what is resampled */
-    lli_statistic *statistic[2 * LL_CONFIDENCE_COUNT + 1];
-    const void *arg[2 * LL_CONFIDENCE_COUNT + 1];
-    ll_interval *interval[2 * LL_CONFIDENCE_COUNT + 1];
-    uint8_t *code[2 * LL_CONFIDENCE_COUNT]; /* owned */
 } lli_uncertainty;
 
 /* Of an evaluation whose rules, n and n_out are set; all its intervals become undefined. */

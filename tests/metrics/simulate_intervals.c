@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* simulate_intervals TRIALS: how often each interval holds the truth on simulated rows, as JSON. docs/results/promises has a table. What is
  * resampled takes a thousand times as long as the rest and is compared with numpy's bootstrap elsewhere, so it is left out here: the linker
- * puts the two functions below in place of the draws. */
+ * puts the functions below in place of the draws. */
+#include "metrics/coverage_draw.h"
 #include "metrics/interval_simulation.h"
 #include "metrics/miscalibration.h"
 #include "metrics/resample.h"
 
 ll_status __wrap_lli_resample_run(double *values, ll_context *ctx, const lli_resample *plan);
-ll_status __wrap_lli_miscalibration_p(double *p, ll_context *ctx, const lli_curve *curve, const lli_bin_runs *runs, double ece,
-                                      uint64_t seed);
+ll_status __wrap_lli_coverage_draw(double *values, ll_context *ctx, const uint8_t *const *code, int64_t count, int64_t n, double risk,
+                                   uint64_t seed);
+ll_status __wrap_lli_bin_runs_ece(double *values, ll_context *ctx, const lli_bin_runs *runs, uint64_t seed);
+ll_status __wrap_lli_miscalibration_p(double *p, ll_context *ctx, const lli_bin_runs *runs, double ece, uint64_t seed);
 
 ll_status __wrap_lli_resample_run(double *values, ll_context *ctx, const lli_resample *plan) {
     (void)ctx;
@@ -16,9 +19,21 @@ ll_status __wrap_lli_resample_run(double *values, ll_context *ctx, const lli_res
     return LL_OK;
 }
 
-ll_status __wrap_lli_miscalibration_p(double *p, ll_context *ctx, const lli_curve *curve, const lli_bin_runs *runs, double ece,
-                                      uint64_t seed) {
-    (void)ctx, (void)curve, (void)runs, (void)ece, (void)seed;
+ll_status __wrap_lli_coverage_draw(double *values, ll_context *ctx, const uint8_t *const *code, int64_t count, int64_t n, double risk,
+                                   uint64_t seed) {
+    (void)ctx, (void)code, (void)n, (void)risk, (void)seed;
+    memset(values, 0, (size_t)count * LLI_RESAMPLE_DRAWS * sizeof *values);
+    return LL_OK;
+}
+
+ll_status __wrap_lli_bin_runs_ece(double *values, ll_context *ctx, const lli_bin_runs *runs, uint64_t seed) {
+    (void)ctx, (void)runs, (void)seed;
+    memset(values, 0, LLI_RESAMPLE_DRAWS * sizeof *values);
+    return LL_OK;
+}
+
+ll_status __wrap_lli_miscalibration_p(double *p, ll_context *ctx, const lli_bin_runs *runs, double ece, uint64_t seed) {
+    (void)ctx, (void)runs, (void)ece, (void)seed;
     *p = 1;
     return LL_OK;
 }
