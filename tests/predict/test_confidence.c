@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every confidence against the plain loop: weights, masks, ties, saturated probabilities, one member. */
-#include "answers.h"
+#include "answer_room.h"
 #include "check.h"
 #include "plain.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "answers.h"
+#include "answer_room.h"
 #include "check.h"
 #include "members.h"
 

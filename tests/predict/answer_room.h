@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Room for every answer of a predictor. */
-#ifndef TESTS_PREDICT_ANSWERS_H
-#define TESTS_PREDICT_ANSWERS_H
+#ifndef TESTS_PREDICT_ANSWER_ROOM_H
+#define TESTS_PREDICT_ANSWER_ROOM_H
 
 #include "problem.h"
 
