@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* What methods make of a head, without files: their members are those of chains that this test runs itself, at the steps that the manual
+ * says; which options each reads, what the record and the weights are, and where a method does not apply. */
+#include <math.h>
+
+#include "check.h"
+#include "ensemble/store.h"
+#include "kernels/kernels.h"
+#include "methods/method.h"
+#include "model/head.h"
+#include "problem.h"
+#include "train/solve.h"
+
+enum { N = 100, D = 5, K = 3, B = 30, STEPS = 4 }; /* the last batch of an epoch has ten rows */
+
+typedef struct scene {
+    ll_context *ctx;
+    double done, total;
+    problem p;
+    lli_model model;
+    float *theta;
+    lli_theta_star star;
+    ll_fit_options o;
+    ll_ensemble *e;
+    int64_t steps;
+} scene;
+
+static void on_progress(void *user, const char *what, double done, double total) {
+    scene *s = user;
+    (void)what;
+    s->done = done;
+    s->total = total;
+}
+
+static void scene_init(scene *s, const char *method) {
+    *s = (scene){0};
+    ll_context_options options = ll_context_options_default();
+    options.threads = 1;
+    options.progress = on_progress;
+    options.user = s;
+    assert_int_equal(ll_context_new(&s->ctx, &options), LL_OK);
+    s->p = problem_new(s->ctx, N, D, K);
+    CHECK_OK(s->ctx, lli_head_model(s->ctx, &s->model, K, D));
+    s->theta = problem_room(s->model.floats, sizeof *s->theta);
+    s->model.ops->pack(&s->model, s->theta, (const float *const[]){s->p.head->W, s->p.head->b});
+    s->star = (lli_theta_star){.model = &s->model, .theta = s->theta, .init = "head", .hash = "abc", .gradient_norm = NAN};
+    s->o = ll_fit_options_default();
+    s->o.method = method;
+    s->o.samples = 6;
+    s->o.batch_size = B;
+    s->o.epochs = 3;
+    s->o.lr = 0.1;
+    s->o.seed = 17;
+    s->o.thin = 3;
+    s->o.burn_in = 2;
+}
+
+static void scene_free(scene *s) {
+    ll_ensemble_free(s->e);
+    free(s->theta);
+    problem_free(&s->p);
+    ll_context_free(s->ctx);
+}
+
+/* Resolves, plans and runs. */
+static void fit(scene *s) {
+    ll_fit_options o;
+    lli_ensemble_plan plan;
+    lli_store_memory store;
+    lli_meter meter;
+    lli_fit f;
+    CHECK_OK(s->ctx, lli_fit_resolve(s->ctx, &o, &s->o, s->p.data, false));
+    CHECK_OK(s->ctx, lli_fit_plan(s->ctx, &plan, &o, s->p.data, &s->star));
+    CHECK_OK(s->ctx, lli_ensemble_new(&s->e, s->ctx, &plan));
+    lli_store_memory_init(&store, s->e);
+    CHECK_OK(s->ctx, lli_fit_init(s->ctx, &f, lli_method_find(o.method), &o, &s->star, s->p.data, &store.store, &meter));
+    s->steps = f.method->steps(&f);
+    lli_meter_init(&meter, o.method, s->steps);
+    CHECK_OK(s->ctx, lli_fit_run(s->ctx, &f));
+    CHECK_NEAR(s->done, (double)s->steps, 0); /* every step counts once */
+    CHECK_NEAR(s->total, (double)s->steps, 0);
+    lli_fit_release(&f);
+}
+
+static void check_member(const scene *s, int64_t member, const float *theta) {
+    float W[K * D], b[K];
+    s->model.ops->unpack(&s->model, (float *[]){W, b}, theta);
+    assert_memory_equal(s->e->tensor[0] + member * K * D, W, sizeof W);
+    assert_memory_equal(s->e->tensor[1] + member * K, b, sizeof b);
+}
+
+static lli_chain_options plain_options(const scene *s, const lli_optimiser *optimiser, int64_t member) {
+    return (lli_chain_options){.optimiser = optimiser,
+                               .lr = s->o.lr,
+                               .lr_t0 = s->o.lr_t0,
+                               .lr_power = s->o.lr_power,
+                               .batch_size = B,
+                               .prior_precision = s->o.prior_precision,
+                               .seed = 17,
+                               .member = member};
+}
+
+/* sgd, sgld, sghmc: after two epochs, a member each three steps; chains are tasks with streams of their own. */
+static void test_samples(void **state) {
+    (void)state;
+    static const struct {
+        const char *method;
+        const lli_optimiser *optimiser;
+    } cases[] = {{"sgd", &lli_optimiser_sgd}, {"sgld", &lli_optimiser_sgld}, {"sghmc", &lli_optimiser_sghmc}};
+    for (size_t c = 0; c < LLI_COUNT(cases); c++)
+        for (int64_t chains = 1; chains <= 3; chains += 2)
+            for (int decaying = 0; decaying < 2; decaying++) {
+                scene s;
+                scene_init(&s, cases[c].method);
+                s.o.chains = chains;
+                s.o.lr_t0 = decaying ? 20 : 0;
+                fit(&s);
+                int64_t each = 6 / chains;
+                assert_int_equal(s.steps, chains * (2 * STEPS + 3 * each));
+                for (int64_t member = 0; member < 6; member++) {
+                    lli_chain *chain;
+                    int64_t step = 2 * STEPS + 3 * (member % each + 1);
+                    lli_chain_options o = plain_options(&s, cases[c].optimiser, member / each);
+                    CHECK_OK(s.ctx, lli_chain_new(&chain, s.ctx, &s.model, s.p.data, o.optimiser->rule, B, 0, false));
+                    lli_chain_start(chain, &o, s.theta);
+                    CHECK_OK(s.ctx, lli_chain_run(s.ctx, chain, step));
+                    check_member(&s, member, chain->theta);
+                    lli_chain_free(chain);
+                    bool weighs = decaying && strcmp(cases[c].method, "sgld") == 0; /* by the length of the step that made it */
+                    CHECK_NEAR(s.e->plan.weight[member], weighs ? 0.1 * pow(1 + (double)(step - 1) / 20, -0.55) : 1, 1e-12);
+                }
+                scene_free(&s);
+            }
+}
+
+/* bootstrap: each member three epochs over its own resample. dropout: one, under masks. */
+static void test_trained(void **state) {
+    (void)state;
+    for (int masks = 0; masks < 2; masks++) {
+        scene s;
+        scene_init(&s, masks ? "dropout" : "bootstrap");
+        s.o.dropout = 0.25;
+        fit(&s);
+        assert_int_equal(s.steps, (masks ? 1 : 6) * 3 * STEPS);
+        assert_int_equal(s.e->plan.S, 6);
+        assert_int_equal(s.e->plan.stored, masks ? 1 : 6);
+        assert_int_equal(s.e->plan.drop16, masks ? 16384 : 0);
+        assert_true(s.e->plan.seed == 17 && !s.e->plan.drop_own && !s.e->plan.by_content);
+        for (int64_t member = 0; member < s.e->plan.stored; member++) {
+            lli_chain *chain;
+            lli_chain_options o = plain_options(&s, &lli_optimiser_sgd, member);
+            o.resampled = !masks;
+            o.drop16 = masks ? 16384 : 0;
+            CHECK_OK(s.ctx, lli_chain_new(&chain, s.ctx, &s.model, s.p.data, o.optimiser->rule, B, 0, !masks));
+            lli_chain_start(chain, &o, s.theta);
+            CHECK_OK(s.ctx, lli_chain_run(s.ctx, chain, 3 * STEPS));
+            check_member(&s, member, chain->theta);
+            lli_chain_free(chain);
+        }
+        scene_free(&s);
+    }
+}
+
+static void test_single(void **state) {
+    (void)state;
+    scene s;
+    scene_init(&s, "point");
+    fit(&s);
+    assert_int_equal(s.e->plan.S, 1);
+    check_member(&s, 0, s.theta);
+    scene_free(&s);
+    scene_init(&s, "map");
+    s.o.prior_precision = 3;
+    fit(&s);
+    ll_head_solve_options solve = ll_head_solve_options_default();
+    solve.prior_precision = 3;
+    ll_head *head;
+    CHECK_OK(s.ctx, ll_head_solve(&head, s.ctx, s.p.data, &solve));
+    assert_memory_equal(s.e->tensor[0], head->W, K * D * sizeof(float));
+    assert_memory_equal(s.e->tensor[1], head->b, K * sizeof(float));
+    ll_head_free(head);
+    scene_free(&s);
+}
+
+/* docs/manual/methods: what each reads, and its S and epochs where none are given. */
+static void test_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *reads;
+        int64_t samples, epochs;
+        unsigned places;
+    } rows[] = {
+        {"point", " prior-precision ", 1, 0, 7},
+        {"map", " prior-precision ", 1, 0, 1},
+        {"laplace", " samples prior-precision seed key structure common-mode ", 100, 0, 1},
+        {"sgd", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains ", 100, 0, 7},
+        {"sgld", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains precondition control-variates ",
+         100, 0, 7},
+        {"sghmc", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains control-variates ", 100, 0, 7},
+        {"bootstrap", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs ", 10, 10, 7},
+        {"dropout", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs dropout dropout-at key ", 100, 100, 7},
+    };
+    size_t count;
+    const ll_option *table = ll_fit_options_table(&count);
+    for (size_t i = 0; i < LLI_COUNT(rows); i++) {
+        const lli_method *m = lli_method_find(rows[i].name);
+        assert_non_null(m);
+        assert_int_equal(m->info.samples, rows[i].samples);
+        assert_int_equal(m->info.epochs, rows[i].epochs);
+        assert_int_equal(m->places, rows[i].places);
+        for (size_t j = 0; j < count; j++) {
+            char word[64];
+            snprintf(word, sizeof word, " %s ", table[j].name);
+            bool reads = strstr(rows[i].reads, word) != NULL;
+            if (ll_method_uses(rows[i].name, table[j].name) != reads)
+                fail_msg("%s %s %s", rows[i].name, reads ? "does not read" : "reads", table[j].name);
+        }
+    }
+    assert_false(ll_method_uses("sgd", "nonsense") || ll_method_uses("nonsense", "lr") || ll_method_uses(NULL, "lr") ||
+                 ll_method_uses("sgd", NULL));
+    assert_null(lli_method_find("nonsense"));
+    assert_null(ll_method_get(ll_method_count()));
+    ll_context *ctx = check_context(1);
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "the method ensemble trains whole networks: give network, or at least layers=2",
+                lli_method_check(ctx, lli_method_find("ensemble"), LLI_PLACE_HEAD));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "the method map does not work on several layers: leave out layers",
+                lli_method_check(ctx, lli_method_find("map"), LLI_PLACE_DEEP_HEAD));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "the method map does not work on whole networks: encode the images",
+                lli_method_check(ctx, lli_method_find("map"), LLI_PLACE_NETWORK));
+    for (int place = 1; place <= 4; place *= 2)
+        CHECK_OK(ctx, lli_method_check(ctx, lli_method_find("sgld"), (lli_place)place));
+    assert_int_equal(lli_place_of(false, 1), LLI_PLACE_HEAD);
+    assert_int_equal(lli_place_of(true, 2), LLI_PLACE_DEEP_HEAD);
+    assert_int_equal(lli_place_of(true, 1), LLI_PLACE_NETWORK);
+    ll_context_free(ctx);
+}
+
+/* The record has what decides the numbers: all options that the method reads, in the order of the table, and the data. */
+static void test_record(void **state) {
+    (void)state;
+    scene s;
+    scene_init(&s, "dropout");
+    s.o.dropout = 0.25;
+    s.o.key = "content";
+    s.star.gradient_norm = 0.5;
+    s.star.init = "map";
+    fit(&s);
+    static const char *const pairs[] = {"format",
+                                        "lastlayer-ensemble-1",
+                                        "version",
+                                        NULL,
+                                        "method",
+                                        "dropout",
+                                        "samples",
+                                        "6",
+                                        "lr",
+                                        "0.1",
+                                        "batch-size",
+                                        "30",
+                                        "epochs",
+                                        "3",
+                                        "dropout",
+                                        "0.25",
+                                        "prior-precision",
+                                        "1",
+                                        "seed",
+                                        "17",
+                                        "lr-t0",
+                                        NULL,
+                                        "lr-power",
+                                        "0.55",
+                                        "shuffle",
+                                        "full",
+                                        "key",
+                                        "content",
+                                        "drop16",
+                                        "16384",
+                                        "isa",
+                                        NULL,
+                                        "features_sha256",
+                                        NULL,
+                                        "labels_sha256",
+                                        NULL,
+                                        "init",
+                                        "map",
+                                        "head_sha256",
+                                        "abc",
+                                        "map_gradient_norm",
+                                        "0.5"};
+    const lli_provenance *p = &s.e->plan.provenance;
+    assert_int_equal(p->count, LLI_COUNT(pairs) / 2);
+    for (int64_t i = 0; i < p->count; i++) {
+        assert_string_equal(p->pairs[i].key, pairs[2 * i]);
+        if (pairs[2 * i + 1])
+            assert_string_equal(p->pairs[i].value, pairs[2 * i + 1]);
+    }
+    assert_string_equal(lli_provenance_get(p, "features_sha256"), s.p.data->features_hash);
+    assert_string_equal(lli_provenance_get(p, "labels_sha256"), s.p.data->labels_hash);
+    assert_true(s.e->plan.by_content);
+    assert_int_equal(lli_fit_drop16(0.5), 32768);
+    assert_int_equal(lli_fit_drop16(1e-9), 1);
+    assert_int_equal(lli_fit_drop16(1 - 1e-9), 65535);
+    scene_free(&s);
+}
+
+/* Whichever allocation fails; and a part does its share of the tasks alone. */
+static void test_memory_and_parts(void **state) {
+    (void)state;
+    scene s;
+    scene_init(&s, "bootstrap");
+    fit(&s);
+    ll_ensemble *whole = s.e;
+    ll_fit_options o;
+    CHECK_OK(s.ctx, lli_fit_resolve(s.ctx, &o, &s.o, s.p.data, false));
+    lli_ensemble_plan plan;
+    lli_fit f;
+    lli_meter meter;
+    lli_store_memory store;
+    for (int64_t i = 1;; i++) {
+        lli_memory_fail_at(s.ctx, i);
+        ll_status status = lli_fit_plan(s.ctx, &plan, &o, s.p.data, &s.star);
+        lli_memory_fail_at(s.ctx, 0);
+        if (status == LL_OK)
+            break;
+        assert_int_equal(status, LL_ERR_MEMORY);
+    }
+    CHECK_OK(s.ctx, lli_ensemble_new(&s.e, s.ctx, &plan));
+    bool saved[6] = {false};
+    lli_store_memory_init(&store, s.e);
+    store.saved = saved;
+    for (int64_t i = 1;; i++) {
+        lli_memory_fail_at(s.ctx, i);
+        ll_status status = lli_fit_init(s.ctx, &f, lli_method_find("bootstrap"), &o, &s.star, s.p.data, &store.store, &meter);
+        lli_memory_fail_at(s.ctx, 0);
+        if (status == LL_OK) {
+            assert_true(i > 8);
+            break;
+        }
+        assert_int_equal(status, LL_ERR_MEMORY);
+    }
+    lli_meter_init(&meter, "bootstrap", 6);
+    f.part = (lli_share){1, 3};
+    CHECK_OK(s.ctx, lli_fit_run(s.ctx, &f));
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(saved[i], i == 2 || i == 3);
+    assert_memory_equal(s.e->tensor[0] + 2 * K * D, whole->tensor[0] + 2 * K * D, 2 * K * D * sizeof(float));
+    lli_fit_release(&f);
+    ll_ensemble_free(whole);
+    scene_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples), cmocka_unit_test(test_trained), cmocka_unit_test(test_single),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_record),  cmocka_unit_test(test_memory_and_parts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
