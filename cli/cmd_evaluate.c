@@ -27,7 +27,7 @@ static const ll_option decision_table[] = {
 
 /* clang-format off */
 static const ll_option output_table[] = {
-    {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = "sr|std|hq|maxmin|entropy|mi|margin",
+    {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = LL_CONFIDENCE_NAMES,
      .standard = "sr", .help = "of several PREDICTIONS: the confidence whose AURC, coverage and so on are compared"},
     {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print JSON"},
     {.name = "csv", .type = LL_OPTION_FLAG, .offset = AT(csv), .help = "print CSV"},

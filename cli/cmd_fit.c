@@ -49,7 +49,7 @@ static size_t groups(option_group out[GROUPS_MAX]) {
 static bool start_uses(const fit_args *args, const char *option) {
     bool adam = args->options.layers > 1 || (args->training.init && strcmp(args->training.init, "adam") == 0);
     bool read = strcmp(option, "batch-size") == 0 || strcmp(option, "seed") == 0 || strcmp(option, "shuffle") == 0;
-    return strcmp(option, "method") == 0 || strcmp(option, "layers") == 0 || (adam && read);
+    return strcmp(option, "method") == 0 || strcmp(option, "layers") == 0 || strcmp(option, "scores") == 0 || (adam && read);
 }
 
 static void note_unused(const fit_args *args, const parsed *typed) {

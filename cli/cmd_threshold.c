@@ -25,7 +25,7 @@ static const ll_option table[] = {
      .help = "the share of errors allowed among the answered points; the cut answers as many points as possible"},
     {.name = "coverage", .type = LL_OPTION_REAL, .offset = AT(coverage), .arg = "C", .min = 0, .open_min = true, .max = 1,
      .help = "the smallest share of points to answer"},
-    {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = "sr|std|hq|maxmin|entropy|mi|margin",
+    {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = LL_CONFIDENCE_NAMES,
      .standard = "sr", .help = "the confidence to threshold"},
     {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json), .help = "print JSON"},
 };

@@ -74,6 +74,9 @@ static void wrap(const char *text, int indent, int at) {
             continue;
         }
         int length = (int)strcspn(text, " \n");
+        for (int i = WIDTH - indent; indent + length > WIDTH && i > 0; i--) /* a long list of choices */
+            if (text[i - 1] == '|')
+                length = i;
         if (!start && at + 1 + length > WIDTH) {
             printf("\n%*s", indent, "");
             at = indent;

@@ -17,6 +17,8 @@ static void text(const char *words) {
             fputs("\\e", stdout);
         else if (*words == '-')
             fputs("\\-", stdout);
+        else if (*words == '|')
+            fputs("|\\:", stdout); /* a line may end here */
         else if (start && words[1] == '\n')
             continue;
         else

@@ -538,6 +538,7 @@ typedef struct ll_fit_options {
     int64_t chains;        /* of sgd, sgld, sghmc and hmc: independent chains from theta*, each with S/chains members, chain after chain */
     const char *precondition;     /* of sgld on a head: "none"; "kfac": steps as long in each direction as the posterior is wide */
     const char *control_variates; /* of sgld on a head: "on", "off"; "auto": on with a preconditioner */
+    const char *scores; /* scores from features that predictions will have: names of LL_SCORE_NAMES with commas, or "all"; NULL = none */
 } ll_fit_options;
 
 LL_DEFAULTS(ll_fit_options)
@@ -630,6 +631,17 @@ typedef enum ll_confidence {
     LL_CONFIDENCE_ENTROPY, /* minus the entropy of the mean probability */
     LL_CONFIDENCE_MI,      /* minus the mutual information of label and member */
     LL_CONFIDENCE_MARGIN,  /* largest minus second largest mean probability */
+    /* Scores from features, where the ensemble was fitted with `scores`; f = logits of theta*. They are about rows unlike those of
+     * training, and never chosen unless asked for. docs/math/ood.md */
+    LL_CONFIDENCE_MSP,       /* msp: the largest probability */
+    LL_CONFIDENCE_ENERGY,    /* energy: log sum exp(f) */
+    LL_CONFIDENCE_MAXLOGIT,  /* maxlogit: the largest logit */
+    LL_CONFIDENCE_MDS,       /* mds: minus the squared Mahalanobis distance to the nearest class */
+    LL_CONFIDENCE_MDS_UNIT,  /* mds++: the same of z/|z| */
+    LL_CONFIDENCE_RMDS,      /* rmds: mds plus the squared Mahalanobis distance to the mean of all rows */
+    LL_CONFIDENCE_RMDS_UNIT, /* rmds++: the same of z/|z| */
+    LL_CONFIDENCE_KNN,       /* knn: minus the distance of z/|z| to the 50th nearest of a tenth of the training rows */
+    LL_CONFIDENCE_VIM,       /* vim: energy minus the length outside the main directions of the training rows, in units of logits */
     LL_CONFIDENCE_COUNT
 } ll_confidence;
 
@@ -638,8 +650,12 @@ enum { LL_CONFIDENCE_MAX = 32 }; /* room for those to come: arrays by confidence
 LL_API const char *ll_confidence_name(ll_confidence c);    /* "sr", "std", ... */
 LL_API ll_confidence ll_confidence_find(const char *name); /* LL_CONFIDENCE_COUNT if there is none of that name */
 LL_API bool ll_confidence_needs_members(ll_confidence c);  /* true where S = 1 leaves it undefined: std hq maxmin mi */
+LL_API bool ll_confidence_needs_scores(ll_confidence c);   /* true of those that only exist where the ensemble was fitted with them */
+#define LL_SCORE_NAMES "msp|energy|maxlogit|mds|mds++|rmds|rmds++|knn|vim"
+#define LL_CONFIDENCE_NAMES "sr|std|hq|maxmin|entropy|mi|margin|" LL_SCORE_NAMES
 
-/* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1) are NaN. */
+/* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1, or a score that the ensemble was not fitted
+ * with) are NaN. */
 typedef struct ll_prediction {
     size_t struct_size;                    /* sizeof(ll_prediction), or 0: the layout of 0.2 */
     int32_t *label;                        /* [n] argmax of the mean probability */

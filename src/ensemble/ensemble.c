@@ -15,6 +15,7 @@ void lli_ensemble_plan_release(lli_ensemble_plan *plan) {
     lli_memory_free(plan->cut);
     plan->weight = plan->calibration = plan->cut = NULL;
     lli_gaussian_release(&plan->gaussian);
+    lli_scores_release(&plan->scores);
     lli_provenance_release(&plan->provenance);
 }
 
@@ -109,7 +110,8 @@ int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const l
         out[count++] = (ll_named_array){"calibration", ll_array_view(plan->calibration, LL_DTYPE_F64, 2, (int64_t[]){2, plan->K})};
     if (plan->cut)
         out[count++] = (ll_named_array){"cut", ll_array_view(plan->cut, LL_DTYPE_F64, 1, &plan->K)};
-    return count + lli_gaussian_list(out + count, &plan->gaussian, plan->K, plan->D);
+    count += lli_gaussian_list(out + count, &plan->gaussian, plan->K, plan->D);
+    return count + lli_scores_list(out + count, &plan->scores, plan->D);
 }
 
 /* The array `name` with this type and rank, or a sentence. */
@@ -323,7 +325,8 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
     lli_array_to_f64(p->weight, &weight, 0, p->S);
     LLI_TRY(find_optional(ctx, &p->calibration, bundle, path, "calibration", 2, p->K, false));
     LLI_TRY(find_optional(ctx, &p->cut, bundle, path, "cut", 1, p->K, true));
-    return check_values(ctx, e, path);
+    LLI_TRY(check_values(ctx, e, path));
+    return lli_ensemble_take_scores(ctx, e, bundle, path);
 }
 
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) {

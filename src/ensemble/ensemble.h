@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "ensemble/gaussian.h"
 #include "model/network.h"
+#include "scores/scores.h"
 
 /* The provenance record: what decides the numbers, and nothing else. Key-value pairs in a fixed order. */
 typedef struct lli_provenance {
@@ -62,6 +63,7 @@ typedef struct lli_ensemble_plan {
     bool by_content;       /* what is random at prediction goes by the content of a row, not by its number: predict/row_key.h */
     uint64_t seed;         /* of the masks, or the draws */
     lli_gaussian gaussian; /* whose draws the members are; none: they are stored, or masks */
+    lli_scores scores;     /* from features, that predictions have too */
     double *weight;        /* [S] */
     const char *net;       /* text of the network, an entry of the provenance; NULL: members are heads */
     lli_input_shape input; /* of the network */
@@ -89,13 +91,16 @@ void lli_ensemble_hash(const ll_ensemble *ensemble, char out[LLI_HASH_TEXT]);
 /* The first S members, as a view that lives as long as `ensemble`: what fitting S members gives, bit for bit. Not to be freed or
  * written. */
 ll_ensemble lli_ensemble_prefix(const ll_ensemble *ensemble, int64_t S);
+/* Scores as the record names them, from the arrays of a file; where theta* is missing, the mean of the members is meant. */
+ll_status lli_ensemble_take_scores(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 /* From a file's arrays and metadata; takes the bundle over on success. */
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 
 /* The arrays of the file format: the model's tensors with a leading axis [stored], f32, then weight [S], f64. A head has W [stored,K,D] and
  * b [stored,K]. A network has `scaling` too: shift and scale of its input, [2] f64. A calibrated ensemble has `calibration` [2,K] f64, one
- * with a certificate `cut` [K] f64, one of draws the factors of its Gaussian. Returns how many; the tensors' data are NULL. */
-enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 4 + LLI_GAUSSIAN_ARRAYS };
+ * with a certificate `cut` [K] f64, one of draws the factors of its Gaussian, one with scores their statistics. Returns how many; the
+ * tensors' data are NULL. */
+enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 4 + LLI_GAUSSIAN_ARRAYS + LLI_SCORES_ARRAYS };
 int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan);
 
 #endif

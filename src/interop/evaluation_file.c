@@ -57,7 +57,9 @@ static bool read_each(void *structs, size_t size, size_t offset, const lli_tree 
     bool ok = true;
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT && ok; c++) {
         double value;
-        ok = read_measure(&value, lli_tree_get(object, ll_confidence_name(c)), 1);
+        const lli_tree *number = lli_tree_get(object, ll_confidence_name(c));
+        value = NAN; /* files from before there were scores have none */
+        ok = (!number && ll_confidence_needs_scores(c)) || read_measure(&value, number, 1);
         memcpy((char *)structs + (size_t)c * size + offset, &value, sizeof value);
     }
     return ok;

@@ -79,6 +79,8 @@ static const ll_option table[] = {
      "sgld on a head: kfac makes steps as long in each direction as the posterior is wide; lr is then 0.1 by default"},
     {"control-variates", 0, LL_OPTION_CHOICE, AT(control_variates), "WHEN", "auto|off|on", 0, 0, false, false,
      "auto: on with a preconditioner", "take batches as differences to theta*, which leaves little of their noise; a second pass per step"},
+    {"scores", 0, LL_OPTION_TEXT, AT(scores), "LIST", NULL, 0, 0, false, false, "none",
+     "scores from features that predictions will have, with commas: msp, energy, maxlogit, mds, mds++, rmds, rmds++, knn, vim, or all"},
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {
@@ -209,6 +211,16 @@ static void choose_lr(ll_context *ctx, ll_fit_options *o, const ll_dataset *data
         lli_log(ctx, LL_LOG_NOTE, "lr = %.4g, which is %g/(1 + %smean |z|^2)", o->lr, factor, weight);
 }
 
+static ll_status check_scores(ll_context *ctx, const ll_fit_options *o, bool network) {
+    unsigned which;
+    LLI_TRY(lli_scores_parse(ctx, &which, o->scores, "`scores`"));
+    if (which && network)
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`scores` are of features and one layer on them: of a network, encode the images with lastlayer encode and fit on "
+                        "the features; of several layers, leave out `layers`");
+    return LL_OK;
+}
+
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
     ll_fit_options chosen = ll_fit_options_default();
     LLI_TRY(LLI_OPTION_TAKE(ctx, ll_fit_options, &chosen, given, table, LLI_COUNT(table)));
@@ -220,6 +232,7 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
                         out->shuffle);
     LLI_TRY(lli_method_check(ctx, method, lli_place_of(network, out->layers)));
     LLI_TRY(check_around(ctx, out, lli_place_of(network, out->layers)));
+    LLI_TRY(check_scores(ctx, out, network));
     warn_of_size(ctx, out, data);
     if (out->samples == 0 || !lli_method_reads(method, AT(samples)))
         out->samples = method->info.samples;

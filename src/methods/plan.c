@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "methods/method.h"
+#include "scores/scores_fit.h"
 
 /* Options that mean nothing to a head: its provenance leaves them out. */
 static bool of_networks(size_t option) {
@@ -59,6 +60,12 @@ static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_o
     LLI_TRY(lli_provenance_add(ctx, p, "format", star->network ? LLI_ENSEMBLE_FORMAT_NETWORK : LLI_ENSEMBLE_FORMAT));
     LLI_TRY(lli_provenance_add(ctx, p, "version", LL_VERSION));
     LLI_TRY(record_options(ctx, p, o, star->network != NULL));
+    if (plan->scores.which) {
+        lli_text names;
+        lli_text_init(&names, ctx);
+        lli_scores_text(&names, plan->scores.which);
+        LLI_TRY(lli_provenance_add_text(ctx, p, LLI_SCORES_ENTRY, &names));
+    }
     if (plan->drop16)
         LLI_TRY(lli_provenance_add_number(ctx, p, "drop16", plan->drop16));
     LLI_TRY(lli_provenance_add(ctx, p, "isa", ll_isa()));
@@ -71,6 +78,21 @@ static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_o
     if (!isnan(star->gradient_norm))
         LLI_TRY(lli_provenance_add_number(ctx, p, "map_gradient_norm", star->gradient_norm));
     return star->network ? record_network(ctx, plan, star) : LL_OK;
+}
+
+/* Of theta* and the training rows: the same for every method. */
+static ll_status fit_scores(ll_context *ctx, lli_scores *out, const ll_fit_options *o, const ll_dataset *data, const lli_theta_star *star) {
+    const lli_model *model = star->model;
+    float *scratch, *tensors[LLI_TENSORS_MAX];
+    LLI_TRY(lli_scores_parse(ctx, &out->which, o->scores, "`scores`"));
+    if (!out->which)
+        return LL_OK;
+    LLI_TRY(lli_memory_new(ctx, &scratch, lli_model_tensor_floats(model), sizeof *scratch));
+    lli_model_place_tensors(tensors, model, scratch);
+    model->ops->unpack(model, tensors, star->theta);
+    ll_status status = lli_scores_fit(ctx, out, data, tensors[0], tensors[1], model->K, o->seed);
+    lli_memory_free(scratch);
+    return status;
 }
 
 ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *o, const ll_dataset *data,
@@ -99,6 +121,7 @@ ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_op
         plan->weight[i] = method->weight ? method->weight(&fit, i) : 1;
     if (draws)
         LLI_DO(method->gaussian(ctx, &plan->gaussian, o, data, star));
+    LLI_DO(fit_scores(ctx, &plan->scores, o, data, star));
     LLI_DO(record(ctx, plan, o, data, star));
 done:
     if (status != LL_OK)

@@ -23,7 +23,7 @@ static const ll_option table[] = {
      .open_max = true, .standard = "0.95", .help = "the probability, over calibration rows, that all promises hold"},
     {.name = "per-class", .type = LL_OPTION_FLAG, .offset = AT(per_class),
      .help = "a cut for each decided class, and the risk is promised for each; a class whose rows certify no cut is never answered"},
-    {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = "sr|std|hq|maxmin|entropy|mi|margin",
+    {.name = "by", .type = LL_OPTION_CHOICE, .offset = AT(by), .arg = "CONFIDENCE", .choices = LL_CONFIDENCE_NAMES,
      .standard = "sr", .help = "the confidence that is cut"},
     {.name = "rule", .type = LL_OPTION_CHOICE, .offset = AT(rule), .arg = "RULE", .choices = "sequence|bonferroni", .standard = "sequence",
      .help = "how cuts are tested: in an order learnt on other rows until one fails, or all of them at a divided level"},

@@ -26,7 +26,7 @@ static const ll_option table[] = {
      "leave out probs [N,K]; nll and brier cannot be computed then"},
     {"classifier", 0, LL_OPTION_CHOICE, AT(classifier), "RULE", "mean|votes", 0, 0, false, false, "mean",
      "label = class of the largest mean probability, or of most votes"},
-    {"by", 0, LL_OPTION_CHOICE, AT(by), "CONFIDENCE", "sr|std|hq|maxmin|entropy|mi|margin", 0, 0, false, false, "sr",
+    {"by", 0, LL_OPTION_CHOICE, AT(by), "CONFIDENCE", LL_CONFIDENCE_NAMES, 0, 0, false, false, "sr",
      "the confidence that `threshold` applies to"},
     {"threshold", 0, LL_OPTION_REAL, AT(threshold), "C", NULL, -INFINITY, INFINITY, false, false, "none",
      "add abstain: true where the confidence is below C", LL_OPTION_UNSET_NAN},
@@ -49,6 +49,10 @@ const ll_option *ll_predict_options_table(size_t *count) {
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_dataset *data, const ll_predict_options *o) {
     if (!isnan(o->threshold) && e->plan.S == 1 && ll_confidence_needs_members(ll_confidence_find(o->by)))
         return lli_fail(ctx, LL_ERR_USAGE, "`by %s` needs at least two members and this ensemble has one; use `by sr`", o->by);
+    ll_confidence by = ll_confidence_find(o->by);
+    if (!isnan(o->threshold) && ll_confidence_needs_scores(by) && !(e->plan.scores.which & LLI_SCORES_BIT(by)))
+        return lli_fail(ctx, LL_ERR_USAGE, "`by %s` is a score that the ensemble was not fitted with; fit with `scores %s`, or use `by sr`",
+                        o->by, o->by);
     if (o->costs && strcmp(o->classifier, "votes") == 0)
         return lli_fail(ctx, LL_ERR_USAGE, "`classifier votes` and `costs` both decide the class; give one of them");
     LLI_TRY(lli_predict_check_rows(ctx, e, &data->rows));

@@ -46,7 +46,8 @@ ll_status lli_answers_certified(ll_context *ctx, lli_predict_rule *rule, const l
         return LL_OK;
     }
     rule->by = ll_confidence_find(by);
-    if (rule->by == LL_CONFIDENCE_COUNT || (plan->S == 1 && ll_confidence_needs_members(rule->by)))
+    if (rule->by == LL_CONFIDENCE_COUNT || (plan->S == 1 && ll_confidence_needs_members(rule->by)) ||
+        (ll_confidence_needs_scores(rule->by) && !(plan->scores.which & LLI_SCORES_BIT(rule->by))))
         return lli_fail(ctx, LL_ERR_DATA, "the certificate of the ensemble cuts %.40s, which its predictions do not have; certify again",
                         by ? by : "nothing");
     const char *promise = lli_provenance_get(&plan->provenance, LLI_CERTIFICATE_STATEMENT);

@@ -12,6 +12,7 @@
 #include "predict/exact.h"
 #include "predict/predictor.h"
 #include "predict/row_key.h"
+#include "scores/scores_work.h"
 
 struct ll_predictor {
     ll_context ctx; /* a child: the predictor's sentences do not race with those of its maker */
@@ -26,6 +27,7 @@ struct ll_predictor {
     /* of draws from a Gaussian: */
     lli_draws draws;
     lli_draws_factors *factors; /* its own; NULL: shared, or there are none */
+    lli_scores_work scores;     /* of features, where the ensemble has some */
     /* of networks: */
     float *theta; /* [floats] a member as its model computes with it */
     float *z;     /* [rows,features] what that member's representation makes of a block */
@@ -93,6 +95,8 @@ ll_status lli_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemb
             LLI_DO(lli_draws_factors_new(&p->factors, ctx, ensemble));
         LLI_DO(lli_draws_init(ctx, &p->draws, factors ? factors : p->factors, ensemble, p->rows));
     }
+    if (ensemble->plan.scores.which)
+        LLI_DO(lli_scores_work_init(ctx, &p->scores, &ensemble->plan.scores, p->rows, model->D));
     if (ensemble->network) {
         LLI_DO(lli_memory_new(ctx, &p->theta, model->floats, sizeof(float)));
         LLI_DO(lli_memory_new(ctx, &p->z, p->rows * model->features, sizeof(float)));
@@ -115,6 +119,7 @@ void ll_predictor_free(ll_predictor *p) {
     lli_exact_release(&p->exact);
     lli_draws_release(&p->draws);
     lli_draws_factors_free(p->factors);
+    lli_scores_work_release(&p->scores);
     lli_memory_free(p->logp);
     lli_memory_free(p->theta);
     lli_memory_free(p->z);
@@ -245,6 +250,18 @@ static void add_members(ll_predictor *p, const span *block, const lli_members *m
     p->kernels->tally(&p->tally, members);
 }
 
+static void keep_scores(const ll_prediction *out, ll_predictor *p, const span *block) {
+    double *to[LLI_SCORES_COUNT];
+    bool any = false;
+    for (int i = 0; i < LLI_SCORES_COUNT; i++) {
+        double *confidence = out->confidence[LLI_SCORES_FIRST + i];
+        to[i] = confidence ? confidence + block->at : NULL;
+        any = any || confidence;
+    }
+    if (any)
+        lli_scores_work_run(&p->scores, to, block->rows->features, block->rows->half, block->first, block->n);
+}
+
 /* All members on a block. */
 static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *block, bool apart) {
     const lli_ensemble_plan *plan = &p->ensemble->plan;
@@ -289,6 +306,8 @@ static ll_status run_block(ll_prediction *out, ll_predictor *p, const span *bloc
             keep_running(out, p, block->at, s, count, apart);
     }
     keep_rows(out, p, block->at);
+    if (plan->scores.which)
+        keep_scores(out, p, block);
     return LL_OK;
 }
 

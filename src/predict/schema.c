@@ -5,10 +5,18 @@
 #include <string.h>
 
 #include "base/costs.h"
+#include "scores/scores.h"
 
 #define PREDICTION(member) offsetof(ll_prediction, member)
 #define OUTCOME(member) offsetof(ll_outcome, member)
 #define CONFIDENCE(c) offsetof(ll_prediction, confidence[c]), offsetof(ll_outcome, confidence[c])
+
+/* A score from features. */
+#define SCORE(name, c, meaning)                                                                                          \
+    {                                                                                                                    \
+        {name, LL_DTYPE_F64, "[N]", "fitted with `scores`", meaning}, LLI_WHEN_SCORE *LLI_SCORES_BIT(LL_CONFIDENCE_##c), \
+            CONFIDENCE(LL_CONFIDENCE_##c), false, NULL                                                                   \
+    }
 
 static void fill_label(void *out, const ll_prediction *a, const lli_predict_rule *rule, int64_t n, int64_t K, double *workspace) {
     int32_t *label = out;
@@ -90,6 +98,15 @@ static const lli_field table[] = {
      CONFIDENCE(LL_CONFIDENCE_MARGIN),
      false,
      NULL},
+    SCORE("msp", MSP, "largest probability by theta*"),
+    SCORE("energy", ENERGY, "log of the sum of the exponentials of theta*'s logits"),
+    SCORE("maxlogit", MAXLOGIT, "largest logit of theta*"),
+    SCORE("mds", MDS, "minus the squared Mahalanobis distance to the nearest class"),
+    SCORE("mds++", MDS_UNIT, "mds of z/|z|"),
+    SCORE("rmds", RMDS, "mds plus the squared Mahalanobis distance to the mean of all training rows"),
+    SCORE("rmds++", RMDS_UNIT, "rmds of z/|z|"),
+    SCORE("knn", KNN, "minus the distance of z/|z| to the 50th nearest row of the bank"),
+    SCORE("vim", VIM, "energy minus alpha times the length outside the main directions of the training rows"),
     {{"sr_tail", LL_DTYPE_F64, "[N]", "always", "1 - sr without cancellation"}, 0, PREDICTION(sr_tail), OUTCOME(sr_tail), false, NULL},
     {{"sr_logtail", LL_DTYPE_F64, "[N]", "always", "logarithm of 1 - sr; ranks points whose sr rounds to 1, for any gap between logits"},
      0,

@@ -15,6 +15,7 @@ enum {
     LLI_WHEN_RUNNING = 16,  /* scores of the first s members are wanted */
     LLI_WHEN_CHOSEN = 32,   /* rows whose members are kept one by one */
     LLI_WHEN_PICKED = 64,   /* only some rows of a data set are here; no pass makes it */
+    LLI_WHEN_SCORE = 128,   /* times the bit of a score in its set: the ensemble has that score */
 };
 
 /* What the rows of a block are decided by. */

@@ -46,7 +46,8 @@ int64_t lli_predict_range(int64_t *begin, const lli_predict_request *r, int64_t 
 
 unsigned lli_predict_when(const lli_predict_request *r, const ll_ensemble *ensemble, const ll_dataset *data) {
     return (r->probs ? LLI_WHEN_PROBS : 0) | (ensemble->plan.S > 1 ? LLI_WHEN_MEMBERS : 0) | (data->labels ? LLI_WHEN_TRUTH : 0) |
-           (r->rule.cuts ? LLI_WHEN_THRESHOLD : 0) | (r->running ? LLI_WHEN_RUNNING : 0) | (r->rows ? LLI_WHEN_CHOSEN : 0);
+           (r->rule.cuts ? LLI_WHEN_THRESHOLD : 0) | (r->running ? LLI_WHEN_RUNNING : 0) | (r->rows ? LLI_WHEN_CHOSEN : 0) |
+           LLI_WHEN_SCORE * ensemble->plan.scores.which;
 }
 
 static ll_status block_init(ll_context *ctx, block *b, const stream *st) {

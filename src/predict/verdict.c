@@ -20,7 +20,7 @@ static double confidence(const lli_verdict *v, ll_confidence c) {
     case LL_CONFIDENCE_ENTROPY: return 0 - v->mixed;
     case LL_CONFIDENCE_MI: return 0 - v->information;
     case LL_CONFIDENCE_MARGIN: return v->margin;
-    case LL_CONFIDENCE_COUNT: break;
+    default: break; /* made of features, not of members */
     }
     return NAN;
 }

@@ -34,6 +34,8 @@ static void confidences(lli_table *table, const ll_evaluation *e) {
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         const ll_selective *s = &e->selective[c];
         const char *name = ll_confidence_name(c);
+        if (ll_confidence_needs_scores(c) && isnan(s->aurc) && isnan(e->ood[c].auroc))
+            continue;
         row_with(table, "aurc", name, s->aurc, I->aurc[c]);
         row(table, "aurc_best", name, s->ties ? s->best : NAN);
         row(table, "aurc_expected", name, s->ties ? s->expected : NAN);

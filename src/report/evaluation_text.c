@@ -162,7 +162,7 @@ static void add_classes(lli_text *out, ll_context *ctx, const ll_evaluation *e, 
 static void add_missing(lli_text *out, const ll_evaluation *e) {
     int missing = 0;
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++)
-        if (isnan(e->selective[c].aurc))
+        if (isnan(e->selective[c].aurc) && !ll_confidence_needs_scores(c))
             lli_text_add(out, "%s%s", missing++ ? ", " : "not in these predictions: ", ll_confidence_name(c));
     if (missing)
         lli_text_add(out, "%s\n", isnan(e->selective[LL_CONFIDENCE_STD].aurc) ? " (std, hq, maxmin, mi need members: S > 1)" : "");

@@ -49,6 +49,8 @@ const char *lli_figure_classes(char classes[LLI_FIGURE_CLASSES], int64_t method,
     classes[at++] = digits[method % COLOURS];
     for (const char *p = " c"; confidence >= 0 && *p; p++)
         classes[at++] = *p;
+    if (confidence > 9)
+        classes[at++] = digits[confidence / 10 % 10];
     if (confidence >= 0)
         classes[at++] = digits[confidence % 10];
     classes[at] = 0;

@@ -24,6 +24,8 @@ static void add_score(lli_text *out, const ll_score *score) {
             continue;
         }
         for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+            if (ll_confidence_needs_scores(c) && isnan(values[c]))
+                continue;
             lli_text_add(out, "%s\"%s\":", c ? "," : "{", ll_confidence_name(c));
             lli_text_json_number(out, values[c]);
         }

@@ -32,7 +32,8 @@ static bool read_score(ll_score *score, const lli_tree *tree) {
         const lli_tree *value = lli_tree_get(tree, field->key);
         double values[LL_CONFIDENCE_COUNT];
         for (ll_confidence c = 0; c < (field->by_confidence ? LL_CONFIDENCE_COUNT : 1) && ok; c++)
-            ok = read_number(&values[c], field->by_confidence ? lli_tree_get(value, ll_confidence_name(c)) : value);
+            ok = read_number(&values[c], field->by_confidence ? lli_tree_get(value, ll_confidence_name(c)) : value) ||
+                 (field->by_confidence && ll_confidence_needs_scores(c));
         memcpy((char *)score + field->offset, values, (field->by_confidence ? LL_CONFIDENCE_COUNT : 1) * sizeof *values);
     }
     return ok;

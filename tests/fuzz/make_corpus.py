@@ -108,6 +108,12 @@ def f8(values):
 
 heads = {"format": "lastlayer-ensemble-1", "version": "0.1.0", "method": "sgd", "samples": "2", "seed": "0"}
 put("ensemble/heads.safetensors", safetensors({"W": f4(2, 2, 3), "b": f4(2, 2), "weight": f8([1, 1])}, heads))
+square = f8(np.eye(3))
+put("ensemble/scores.safetensors",
+    safetensors({"W": f4(2, 2, 3), "b": f4(2, 2), "weight": f8([1, 1]), "theta_W": f4(2, 3), "theta_b": f4(2), "score_mean": f8([0, 1, 2]), "score_within": square,
+                 "score_classes": f8([[0, 1, 2]]), "score_total": square, "score_bank": ("F16", [2, 3], np.ones((2, 3), "<f2").tobytes()),
+                 "score_origin": f8([0, 0, 1]), "score_outside": f8([[0, 1, 0], [1, 0, 0]]), "score_alpha": f8([0.5])},
+                heads | {"scores": "msp,energy,mds,rmds,knn,vim"}))
 put("ensemble/dropout.safetensors", safetensors({"W": f4(1, 2, 3), "b": f4(1, 2), "weight": f8([1, 1, 1])},
                                                 {**heads, "method": "dropout", "drop16": "32768", "seed": "7"}))
 put("ensemble/networks.safetensors", safetensors(

@@ -264,7 +264,7 @@ static void bad_input_is_refused(void **state) {
     CHECK_FAILS(ctx, LL_ERR_USAGE, "no confidence std; it needs at least two members",
                 ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_STD, 0.1));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "no confidence margin", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_MARGIN, 0.1));
-    CHECK_FAILS(ctx, LL_ERR_USAGE, "confidence number 7", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_COUNT, 0.1));
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "confidence number 16", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_COUNT, 0.1));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "risk is -0.1", ll_threshold_at_risk(&t, ctx, &points, LL_CONFIDENCE_SR, -0.1));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "coverage is 0", ll_threshold_at_coverage(&t, ctx, &points, LL_CONFIDENCE_SR, 0));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "coverage is nan", ll_threshold_at_coverage(&t, ctx, &points, LL_CONFIDENCE_SR, NAN));
@@ -383,11 +383,14 @@ static void memory_may_run_out(void **state) {
 
 static void confidences_have_names(void **state) {
     (void)state;
-    static const char *const names[] = {"sr", "std", "hq", "maxmin", "entropy", "mi", "margin"};
-    static const bool members[] = {false, true, true, true, false, true, false};
+    static const char *const names[] = {"sr",     "std",      "hq",  "maxmin", "entropy", "mi",     "margin", "msp",
+                                        "energy", "maxlogit", "mds", "mds++",  "rmds",    "rmds++", "knn",    "vim"};
+    static const bool members[LL_CONFIDENCE_COUNT] = {false, true, true, true, false, true, false};
     for (ll_confidence c = 0; c < LL_CONFIDENCE_COUNT; c++) {
         assert_string_equal(ll_confidence_name(c), names[c]);
         assert_int_equal(ll_confidence_needs_members(c), members[c]);
+        assert_int_equal(ll_confidence_needs_scores(c), c >= LL_CONFIDENCE_MSP);
+        assert_int_equal(ll_confidence_find(names[c]), c);
     }
 }
 

@@ -50,7 +50,7 @@ static void test_probs_and_logits(void **state) {
         assert_null(x.truth);
         assert_non_null(x.sr_tail);
         for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-            bool exists = members > 1 || !ll_confidence_needs_members((ll_confidence)c);
+            bool exists = (members > 1 || !ll_confidence_needs_members((ll_confidence)c)) && !ll_confidence_needs_scores((ll_confidence)c);
             assert_int_equal(x.confidence[c] != NULL, exists);
             assert_int_equal(y.confidence[c] != NULL, exists);
             for (int64_t i = 0; exists && i < N; i++)
@@ -229,7 +229,8 @@ static void check_file(const char *method, const char *file, const char *classif
         assert_int_equal(y.truth[i], s.p.y[i]);
         CHECK_NEAR(y.sr_tail[i], x.sr_tail[i], 1e-6);
         for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
-            assert_int_equal(y.confidence[c] != NULL, members > 1 || !ll_confidence_needs_members((ll_confidence)c));
+            assert_int_equal(y.confidence[c] != NULL, (members > 1 || !ll_confidence_needs_members((ll_confidence)c)) &&
+                                                          !ll_confidence_needs_scores((ll_confidence)c));
             if (y.confidence[c])
                 CHECK_NEAR(y.confidence[c][i], x.confidence[c][i], 2e-6);
         }

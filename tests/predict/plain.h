@@ -190,7 +190,7 @@ static inline long double plain_confidence(const plain *a, int64_t i, ll_confide
         for (int64_t k = 0; k < K; k++)
             high = k == label ? high : fmaxl(high, plain_mean(a, i, k, S));
         return plain_mean(a, i, label, S) - high;
-    case LL_CONFIDENCE_COUNT: break;
+    default: break;
     }
     return NAN;
 }

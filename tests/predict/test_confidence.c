@@ -97,7 +97,7 @@ static void test_every_confidence(void **state) {
                                                           [LL_CONFIDENCE_MAXMIN] = difference,
                                                           [LL_CONFIDENCE_MARGIN] = difference};
             near(s.out.sr_tail[i], tail, 5e-7, 0, "sr_tail", i);
-            for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+            for (int c = 0; c < LL_CONFIDENCE_MSP; c++)
                 near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), relative[c], absolute[c],
                      ll_confidence_name((ll_confidence)c), i);
             for (int64_t k = 0; k < sh->K; k++)
@@ -163,7 +163,7 @@ static void test_beyond(void **state) {
             near(s.out.sr_logtail[i], logl(tail), 1e-12, 1e-6, "sr_logtail", i);
             near(s.out.margin_logtail[i], logl(tail + second), 1e-12, 1e-6, "margin_logtail", i);
             near(s.out.log_true[i], logl(plain_mean(&s.naive, i, s.truth[i], sh->S)), 1e-12, 1e-6, "log_true", i);
-            for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) /* numbers of f64, down to its end */
+            for (int c = 0; c < LL_CONFIDENCE_MSP; c++) /* numbers of f64, down to its end */
                 if (sh->S > 1 && tail < 1e-31L)
                     near(s.out.confidence[c][i], plain_confidence(&s.naive, i, (ll_confidence)c), 1e-9,
                          c == LL_CONFIDENCE_HQ ? 1e-15 : 1e-305, ll_confidence_name((ll_confidence)c), i);
@@ -190,7 +190,7 @@ static void test_one_member(void **state) {
     scene s;
     scene_init(&s, &sh, 0);
     for (int64_t i = 0; i < sh.N; i++)
-        for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        for (int c = 0; c < LL_CONFIDENCE_MSP; c++) {
             if (ll_confidence_needs_members((ll_confidence)c))
                 assert_true(isnan(s.out.confidence[c][i]));
             else
@@ -374,7 +374,7 @@ static long double settled(long double unsure, ll_confidence c) {
 /* AURC of every confidence against the plain loop. */
 static void check_ranking(const scene *s, const shape *sh) {
     point *expected = problem_room(sh->N, sizeof *expected), *found = problem_room(sh->N, sizeof *found);
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+    for (int c = 0; c < LL_CONFIDENCE_MSP; c++) {
         for (int64_t i = 0; i < sh->N; i++) {
             bool wrong = s->naive.label[i] != s->truth[i], sr = c == LL_CONFIDENCE_SR;
             long double unsure = sr ? plain_tail(&s->naive, i, s->out.label[i]) : -plain_confidence(&s->naive, i, (ll_confidence)c);
