@@ -86,7 +86,7 @@ class Stub:
             if isinstance(one, ast.FunctionDef) and one.name == "__init__":
                 attributes += [(name, kind) for name, kind in self.attributes(one) if name not in declared]
         if node.name == "Predictions":
-            attributes += [(name, "np.ndarray" if when == "always" else "np.ndarray | Any") for name, _, when, _ in self.fields]
+            attributes += [(name, "np.ndarray" if when == "always" else "np.ndarray | Any") for name, _, when, _ in self.fields if name.isidentifier()]
         text = ast.get_docstring(node)
         lines = ([ast.Expr(ast.Constant(text))] if text else []) + [ast.parse(f"{name}: {kind}").body[0] for name, kind in dict(attributes).items()]
         return ast.ClassDef(node.name, node.bases, node.keywords, lines + body or [ast.Expr(ast.Constant(...))], [])

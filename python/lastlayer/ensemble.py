@@ -17,6 +17,7 @@ from .predictions import Predictions
 from .results import Calibration, Certificate, Evaluation
 
 CONFIDENCES = native.confidences()
+SCORES = tuple(name for name, _, when, _ in native.fields() if name in CONFIDENCES and "scores" in when)
 
 
 HEADS = (("W", "b"), ("weight", "bias"), ("kernel", "bias"), ("coef_", "intercept_"))
@@ -237,10 +238,11 @@ class Predictor:
             self._handle = native.predictor(self.ensemble._handle)
             self._made = self.ensemble._version
             self._shape = self.ensemble.features, self.ensemble.classes
+            self._scores = self.ensemble.provenance.get("scores", "").split(",")
         z = np.ascontiguousarray(features, dtype=np.float32)
         n = z.size // self._shape[0]
         answer = {"label": np.empty(n, np.int32), "sr_tail": np.empty(n), "probs": np.empty((n, self._shape[1]), np.float32) if probs else None}
         for name in CONFIDENCES:
-            answer[name] = np.empty(n)
+            answer[name] = np.empty(n) if name not in SCORES or name in self._scores else None
         native.predictor_run(self._handle, z, row, tuple(answer.values()))
-        return answer  # type: ignore[return-value]
+        return {name: array for name, array in answer.items() if array is not None or name not in SCORES}  # type: ignore[misc]

@@ -19,7 +19,8 @@ FIELDS: Dict[str, str] = {name: meaning for name, _, _, meaning in native.fields
 
 class Predictions:
     """Answers for N rows. `p.label`, `p.probs` and the confidences (`p.sr`, `p.std`, ...) are numpy views of the library's memory; what
-    does not exist (`std` of a single member, `truth` without labels) is None.
+    does not exist (`std` of a single member, `truth` without labels) is None. Scores from features whose names are no names in Python are in
+    `p.arrays()`, like `p.arrays()["rmds++"]`.
     """
 
     def __init__(self, handle: Any, out: "Optional[Predictions]" = None, class_names: Optional[List[str]] = None) -> None:
