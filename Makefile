@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer python setup check check-long check-python wheel demo install bench bench-networks bench-scale results oracle fuzz torture mutants cross dist clean
+.PHONY: build/lastlayer python mpi check-cluster setup check check-long check-python wheel demo install bench bench-networks bench-scale results oracle fuzz torture mutants cross dist clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build product
@@ -18,12 +18,22 @@ python:         ## the Python package for the system's Python: PYTHONPATH=build/
 	@ninja -C build -t query python-package >/dev/null 2>&1 || meson setup --reconfigure build
 	@ninja -C build python-package
 
+mpi:            ## build/lastlayer-mpi, the command for the ranks of mpirun, with Open MPI; MPI=mpich takes the other one
+	@tools/setup build $(if $(filter mpich,$(MPI)),mpich,openmpi)
+	@$(MAKE) --no-print-directory build/build.ninja
+	@meson configure build -Dmpi=enabled -Dmpi_name=$(if $(filter mpich,$(MPI)),mpich,ompi-c)
+	@ninja -C build lastlayer-mpi
+
 setup:          ## install the Debian packages that are missing
 	@tools/setup build check demo
 
 check:          ## every test: unit, command, sanitizers, fuzzers
 	@tools/setup build check
 	@$(PYTHON) tools/check.py
+
+check-cluster:  ## lastlayer-mpi on 1 to 7 ranks of both MPIs, kills, cut links, a Slurm array; some 20 minutes, as root; ARGS="bytes kills" names some
+	@tools/setup build check openmpi mpich cluster
+	@$(PYTHON) tests/cluster/check_cluster.py $(ARGS)
 
 check-python:   ## the Python package with the current torch, scikit-learn, pandas, polars, pyarrow, matplotlib and keras, from PyPI
 	@tools/setup build python

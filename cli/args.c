@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ranks.h"
 #include "term.h"
 
 /* What every command has; it lies behind the command's own arguments. */
 typedef struct common_args {
     const char *memory;
+    ranks_args ranks;
 } common_args;
 
 /* clang-format off */
@@ -27,9 +29,12 @@ static const ll_option common[] = {
 /* clang-format on */
 
 void *args_new(const command *cmd) {
-    void *args = calloc(1, cmd->args_size + sizeof(common_args));
-    if (args)
-        cmd->defaults(args);
+    const common_args standard = {.ranks = {.deadline = 60}};
+    char *args = calloc(1, cmd->args_size + sizeof standard);
+    if (!args)
+        return NULL;
+    cmd->defaults(args);
+    memcpy(args + cmd->args_size, &standard, sizeof standard);
     return args;
 }
 
@@ -45,6 +50,9 @@ size_t args_groups(const command *cmd, option_group out[GROUPS_MAX]) {
     size_t count = cmd->groups(out);
     out[count] = (option_group){.title = "Limits", .table = common, .count = COUNT(common), .base = cmd->args_size};
     count++;
+    if (ranks_count)
+        out[count++] = (option_group){
+            .title = "Ranks", .table = ranks_table, .count = ranks_count, .base = cmd->args_size + offsetof(common_args, ranks)};
     for (size_t g = 0; g < count; g++)
         for (size_t i = 0; i < out[g].count; i++)
             if (out[g].without && strcmp(out[g].table[i].name, out[g].without) == 0)
@@ -52,6 +60,12 @@ size_t args_groups(const command *cmd, option_group out[GROUPS_MAX]) {
             else if (has_name(out, g, out[g].table[i].name))
                 out[g].hidden |= UINT64_C(1) << i;
     return count;
+}
+
+double args_deadline(const command *cmd, const void *args) {
+    common_args given;
+    memcpy(&given, (const char *)args + cmd->args_size, sizeof given);
+    return given.ranks.deadline;
 }
 
 ll_status args_memory(int64_t *out, const command *cmd, const void *args) {

@@ -11,6 +11,8 @@ void *args_new(const command *cmd);
 size_t args_groups(const command *cmd, option_group out[GROUPS_MAX]);
 /* Value of --memory in bytes; 0 where it was not given. */
 ll_status args_memory(int64_t *out, const command *cmd, const void *args) LL_CHECK_RESULT;
+/* Value of --deadline, which lastlayer-mpi has. */
+double args_deadline(const command *cmd, const void *args);
 
 /* Fills `args` (already at its defaults) from argv[0..argc). Every typed value is checked, also those that will not be used. */
 ll_status args_parse(parsed *out, void *args, ll_context *ctx, const command *cmd, int argc, char **argv) LL_CHECK_RESULT;

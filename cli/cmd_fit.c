@@ -177,6 +177,7 @@ const command cmd_fit = {
               "random start.\n\nWhile it runs, finished members are kept in FILE.partial. After an interruption the same command with "
               "--resume continues from there.",
     .examples = examples,
+    .together = true,
     .args_size = sizeof(fit_args),
     .defaults = defaults,
     .groups = groups,

@@ -221,6 +221,7 @@ const command cmd_predict = {
               "(lastlayer certify --save) abstains by its cut, and the promise is printed. "
               "Without -o it prints a table: label, name of the class, confidence, answer.",
     .examples = examples,
+    .together = true,
     .args_size = sizeof(predict_args),
     .defaults = defaults,
     .groups = groups,

@@ -236,6 +236,7 @@ const command cmd_search = {
               "features_out, W, b) may be given as --features. One layer starts at a head or at the MAP: --init adam is for --layers 2 "
               "and 3.",
     .examples = examples,
+    .together = true,
     .args_size = sizeof(search_args),
     .defaults = defaults,
     .groups = groups,

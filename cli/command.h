@@ -6,7 +6,7 @@
 
 #include "lastlayer.h"
 
-enum { GROUPS_MAX = 7, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
+enum { GROUPS_MAX = 8, GROUP_OPTIONS_MAX = 64, OPERANDS_MAX = 16 };
 
 /* Options under one heading. The table's struct lies at `base` in the command's arguments. */
 typedef struct option_group {
@@ -32,6 +32,7 @@ typedef struct command {
     const char *operand; /* what help calls the argument without a flag, NULL if there is none */
     const char *operand_help;
     bool several;                /* may come more than once */
+    bool together;               /* the ranks of lastlayer-mpi divide the work; of other commands rank 0 does it */
     const char *detail;          /* a paragraph or more */
     const char *const *examples; /* NULL-terminated; each line works when pasted */
     size_t args_size;

@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "help.h"
+#include "ranks.h"
 #include "term.h"
 
 const command *const commands[] = {
@@ -82,6 +83,16 @@ static ll_status parse(parsed *typed, void *args, const command *cmd, int argc, 
     return status;
 }
 
+/* All processes, or the first of them alone. */
+static ll_status run_together(const command *cmd, ll_context *ctx, const void *args, const parsed *typed) {
+    ll_status status = ranks_join(ctx, cmd->together, args_deadline(cmd, args));
+    if (status == LL_OK && (cmd->together || ranks_first()))
+        status = cmd->run(ctx, args, typed);
+    if (status == LL_OK)
+        status = term_flush();
+    return ranks_leave(ctx, status);
+}
+
 static ll_status run(const command *cmd, int argc, char **argv) {
     void *args = args_new(cmd);
     if (!args) {
@@ -98,13 +109,12 @@ static ll_status run(const command *cmd, int argc, char **argv) {
         help_command(cmd);
         status = term_flush();
     } else {
+        int threads = (int)args_int(cmd, args, "threads", 0);
         status = args_memory(&memory, cmd, args);
         if (status == LL_OK)
-            status = term_context_new(&ctx, (int)args_int(cmd, args, "threads", 0), memory);
+            status = term_context_new(&ctx, threads ? threads : ranks_threads(), memory);
         if (status == LL_OK)
-            status = cmd->run(ctx, args, &typed);
-        if (status == LL_OK)
-            status = term_flush();
+            status = run_together(cmd, ctx, args, &typed);
     }
     if (status != LL_OK)
         term_error(cmd->name, ctx, ll_status_name(status));
@@ -138,13 +148,18 @@ static void fill_closed_streams(void) {
 
 int main(int argc, char **argv) {
     fill_closed_streams();
-    const command *cmd = argc > 1 ? find(argv[1]) : NULL;
-    if (cmd)
-        return (int)run(cmd, argc - 2, argv + 2);
-    ll_status status = dispatch(argc, argv);
-    if (status == LL_OK)
-        status = term_flush();
-    if (status != LL_OK)
-        term_error(NULL, NULL, ll_status_name(status));
+    ll_status status = ranks_start(&argc, &argv);
+    const command *cmd = status == LL_OK && argc > 1 ? find(argv[1]) : NULL;
+    if (cmd) {
+        status = run(cmd, argc - 2, argv + 2);
+    } else {
+        if (status == LL_OK)
+            status = dispatch(argc, argv);
+        if (status == LL_OK)
+            status = term_flush();
+        if (status != LL_OK)
+            term_error(NULL, NULL, ll_status_name(status));
+    }
+    ranks_end();
     return (int)status;
 }

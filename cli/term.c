@@ -117,8 +117,16 @@ static const char *stop(const char *said) {
     return length == 0 || strchr(".!?", said[length - 1]) ? "" : ".";
 }
 
+static bool silent;
+
+void term_silence(void) {
+    silent = true;
+}
+
 static void say(const char *color, const char *prefix, const char *said) {
     bool colored = use_color();
+    if (silent)
+        return;
     wipe_bar();
     fprintf(stderr, "%s%s%s %s%s\n", colored ? color : "", prefix, colored ? "\033[0m" : "", said, stop(said));
     fflush(stderr);
@@ -197,7 +205,7 @@ ll_status term_context_new(ll_context **out, int threads, int64_t memory) {
     options.option_style = LL_OPTION_STYLE_FLAG;
     options.memory = memory;
     options.log = on_log;
-    if (is_terminal())
+    if (is_terminal() && !silent)
         options.progress = on_progress;
     ll_status status = ll_context_new(out, &options);
     if (status != LL_OK)

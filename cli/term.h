@@ -14,6 +14,8 @@ ll_status complain(ll_status status, const char *format, ...) TERM_PRINTF(2, 3);
 /* Prints "lastlayer fit: sentence." : the kept one, else that of the context, else `otherwise`. */
 void term_error(const char *command, const ll_context *ctx, const char *otherwise);
 
+/* From now on no sentences and no progress: another process says what there is to say. */
+void term_silence(void);
 void term_note(const char *format, ...) TERM_PRINTF(1, 2);
 
 /* A context of so many threads and bytes (0: the default) whose notes and progress come to stderr and which Ctrl-C cancels. On failure

@@ -95,7 +95,7 @@ def plain():
     if code:
         raise Broken(f"{text}\nbuild/tests/kernels/levels does not run")
     print("   " + text.strip().replace("\n", "\n   "), flush=True)
-    suite("build", "--no-suite", "torture", "--no-suite", "python")
+    suite("build", "--no-suite", "torture", "--no-suite", "mpi", "--no-suite", "python")
 
 
 def python():
@@ -153,6 +153,14 @@ def fuzz(seconds, names=(), counted=False):
         record("passed" if passed else "failed", f"fuzz {name}")
 
 
+def mpi():
+    """lastlayer-mpi on 2 and 3 ranks of this machine."""
+    if not (root / "build/lastlayer-mpi").exists():
+        record("skipped", "2 and 3 ranks under mpirun", "build/lastlayer-mpi is not there, since MPI is not: tools/setup check installs Open MPI")
+    else:
+        suite("build", "--suite", "mpi")
+
+
 AARCH64 = ("kernels, random numbers, predictions and metrics on aarch64 under qemu, a sample of shapes", some_aarch64)
 CHECK = (
     ("unit and command tests", plain),
@@ -161,6 +169,7 @@ CHECK = (
     AARCH64,
     ("fuzz targets, 3 s each", lambda: fuzz(3)),
     ("Python", python),
+    ("MPI: 2 and 3 ranks, kills and full disks", mpi),
     ("torture, a sample", lambda: suite("build", "--suite", "torture")),
 )
 LONG = (

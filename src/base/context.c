@@ -38,6 +38,8 @@ ll_status ll_context_new(ll_context **out, const ll_context_options *given) {
     }
     ctx->shared = shared;
     ctx->account = account;
+    shared->alone = lli_team_alone();
+    ctx->team = &shared->alone;
     *out = ctx;
     ll_context_options options = ll_context_options_default();
     LLI_TRY(lli_abi_take(ctx, "ll_context_options", &options, sizeof options, given, 0));
@@ -74,6 +76,7 @@ void lli_context_child(ll_context *child, const ll_context *parent) {
     child->shared = parent->shared;
     child->account = parent->account;
     child->pool = NULL;
+    child->team = &parent->shared->alone;
     child->quiet = parent->quiet;
     child->message[0] = 0;
 }

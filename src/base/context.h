@@ -7,6 +7,7 @@
 #include "base/status.h"
 
 struct lli_pool;
+struct lli_team;
 
 enum { LLI_MESSAGE_MAX = 1024 };
 
@@ -16,6 +17,7 @@ struct ll_context {
     struct lli_shared *shared;
     struct lli_account *account; /* what memory is charged to: the context's own or, while one is read, that of a file */
     struct lli_pool *pool;       /* NULL in a child that has siblings: parallel work inside a task runs on that task's thread */
+    struct lli_team *team;       /* never NULL; in a child a process alone */
     bool quiet;                  /* says nothing through the log */
     char message[LLI_MESSAGE_MAX];
 };

@@ -7,12 +7,14 @@
 #include <stdatomic.h>
 
 #include "base/context.h"
+#include "base/team.h"
 
 struct lli_shared {
     pthread_mutex_t lock; /* of the callbacks */
     void (*progress)(void *user, const char *what, double done, double total);
     void (*log)(void *user, ll_log_level level, const char *sentence);
     void *user;
+    lli_team alone; /* the team of a context that joins no other */
     ll_option_style option_style;
     _Atomic bool cancel;
     _Atomic double reported; /* time of the last progress report */

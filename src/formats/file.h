@@ -48,10 +48,11 @@ typedef struct lli_outfile lli_outfile;
 typedef enum lli_outfile_mode {
     LLI_OUTFILE_REPLACE, /* a new work file; abandon removes it */
     LLI_OUTFILE_NEW,     /* a work file that holds something is refused, so that nothing is lost; abandon keeps it */
-    LLI_OUTFILE_RESUME   /* a work file that exists is opened as it is; abandon keeps it */
+    LLI_OUTFILE_RESUME,  /* a work file that exists is opened as it is; abandon keeps it */
+    LLI_OUTFILE_JOIN     /* the work file of another process that lives, which has the lock and will commit; abandon keeps it */
 } lli_outfile_mode;
 
-/* *found (may be NULL): a work file with something in it was opened (LLI_OUTFILE_RESUME only). */
+/* *found (may be NULL): a work file with something in it was opened (LLI_OUTFILE_RESUME and JOIN only). */
 ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, const char *target, const char *suffix,
                            lli_outfile_mode mode) LL_CHECK_RESULT;
 ll_status lli_outfile_write_at(ll_context *ctx, lli_outfile *file, int64_t offset, const void *bytes, size_t count) LL_CHECK_RESULT;

@@ -2,8 +2,12 @@
 /* Looking for files in folders. Reads none of them. */
 #include "formats/folder.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -33,4 +37,23 @@ ll_status lli_folder_find(char **out, ll_context *ctx, const char *folder, const
         *out = NULL;
     }
     return LL_OK;
+}
+
+static void remove_in(int parent, const char *name) {
+    int fd = unlinkat(parent, name, 0) == 0 ? -1 : openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (!folder) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            remove_in(fd, entry->d_name);
+    closedir(folder);
+    unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void lli_folder_remove(const char *path) {
+    remove_in(AT_FDCWD, path);
 }

@@ -179,15 +179,16 @@ static ll_status link_work(ll_context *ctx, lli_outfile *file) {
 
 /* Opens and locks TARGET + suffix. The previous holder of the lock may have renamed or removed the file that was just opened: then the
  * name means another file, or none, and we start again. */
-static ll_status open_beside(lli_outfile *file, ll_context *ctx, const char *suffix) {
+static ll_status open_beside(lli_outfile *file, ll_context *ctx, const char *suffix, bool join) {
     size_t target = strlen(file->target), tail = strlen(suffix);
     LLI_TRY(lli_memory_new(ctx, &file->work, (int64_t)(target + tail + 1), 1));
     memcpy(file->work, file->target, target);
     memcpy(file->work + target, suffix, tail);
     for (;;) {
-        int fd = open(file->work, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+        int fd = open(file->work, O_RDWR | (join ? 0 : O_CREAT) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
         if (fd < 0 && errno == ENOENT)
-            return lli_fail(ctx, LL_ERR_WRITE, "%s: cannot be written: its folder does not exist", file->target);
+            return lli_fail(ctx, LL_ERR_WRITE, "%s: cannot be written: its %s", file->target,
+                            join ? "work file, which rank 0 made, is not there: all ranks must see one folder" : "folder does not exist");
         if (fd < 0 && errno == ENAMETOOLONG)
             return lli_fail(ctx, LL_ERR_WRITE, "the name of the output is too long for its work file, which adds %s: %s", suffix,
                             file->target);
@@ -198,7 +199,7 @@ static ll_status open_beside(lli_outfile *file, ll_context *ctx, const char *suf
             close(fd);
             return lli_fail(ctx, LL_ERR_WRITE, "%s: %s is in the way; it is not a regular file", file->target, file->work);
         }
-        if (!lock(fd)) {
+        if (!join && !lock(fd)) {
             close(fd);
             return lli_fail(ctx, LL_ERR_WRITE, "%s: another process is writing it (%s is locked)", file->target, file->work);
         }
@@ -218,7 +219,7 @@ static ll_status settle(lli_outfile *file, bool *found, ll_context *ctx, lli_out
     if (mode == LLI_OUTFILE_NEW && st.st_size > 0)
         return lli_fail(ctx, LL_ERR_WRITE, "%s: %s holds an unfinished run; continue it with `resume`, or delete it to start over",
                         file->target, file->work);
-    if (mode == LLI_OUTFILE_RESUME)
+    if (mode == LLI_OUTFILE_RESUME || mode == LLI_OUTFILE_JOIN)
         *found = st.st_size > 0;
     else if (ftruncate(file->fd, 0) != 0)
         return fail_write(ctx, file->target, "its work file cannot be cleared");
@@ -259,7 +260,7 @@ ll_status lli_outfile_open(lli_outfile **out, bool *found, ll_context *ctx, cons
         status = fail_write(ctx, file->target, "cannot be replaced");
         goto done;
     } else {
-        LLI_DO(mode == LLI_OUTFILE_REPLACE ? open_unnamed(file, ctx) : open_beside(file, ctx, suffix));
+        LLI_DO(mode == LLI_OUTFILE_REPLACE ? open_unnamed(file, ctx) : open_beside(file, ctx, suffix, mode == LLI_OUTFILE_JOIN));
         LLI_DO(settle(file, found, ctx, mode, exists ? &st : NULL));
     }
     *out = file;

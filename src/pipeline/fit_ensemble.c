@@ -3,6 +3,7 @@
 #include "base/abi.h"
 #include "base/bundle.h"
 #include "base/memory.h"
+#include "base/team.h"
 #include "data/dataset_select.h"
 #include "pipeline/fit_warnings.h"
 #include "pipeline/found_theta.h"
@@ -89,27 +90,64 @@ static void tell_part(ll_context *ctx, const lli_share *part, int64_t tasks) {
                 (long long)part->index + 1, (long long)part->count, (long long)tasks, tasks == 1 ? "" : "s");
 }
 
+/* The work file. Of several ranks the first makes and lays it out, and the others join it: each writes its own members into it. */
+static ll_status begin_file(ll_context *ctx, const fit_job *job, lli_partial **partial, const lli_ensemble_plan *plan, int64_t floats,
+                            int64_t tasks) {
+    ll_status status = lli_team_first(ctx) ? lli_partial_begin(ctx, *partial, plan, floats, tasks) : LL_OK;
+    LLI_TRY(lli_team_agree(ctx, status));
+    if (!lli_team_first(ctx)) {
+        status = lli_partial_open(partial, ctx, job->path, LLI_OUTFILE_JOIN);
+        if (status == LL_OK)
+            status = lli_partial_begin(ctx, *partial, plan, floats, tasks);
+    }
+    return lli_team_agree(ctx, status);
+}
+
+/* What the other ranks wrote is in the file before the first one takes it. */
+static ll_status leave_file(ll_context *ctx, lli_partial **partial, ll_status status) {
+    if (!lli_team_first(ctx)) {
+        lli_partial_abandon(ctx, *partial, LL_OK);
+        *partial = NULL;
+    }
+    return lli_team_agree(ctx, status);
+}
+
 /* Does what is left of the work, and puts the file in its place. */
 static ll_status finish_file(ll_ensemble **out, ll_context *ctx, const fit_job *job, lli_partial **partial, const lli_ensemble_plan *plan,
                              const lli_found_theta *found, const ll_fit_options *options, const ll_dataset *data) {
     const lli_method *method = lli_method_find(options->method);
     int64_t tasks = method->tasks(options);
-    LLI_TRY(lli_partial_begin(ctx, *partial, plan, lli_fit_floats(method, &found->star), tasks));
+    const lli_share ranks = lli_team_share(ctx), *part = job->part.count ? &job->part : &ranks;
+    LLI_TRY(begin_file(ctx, job, partial, plan, lli_fit_floats(method, &found->star), tasks));
     tell_part(ctx, &job->part, tasks);
+    ll_status status = LL_OK;
     if (!lli_partial_complete(*partial))
-        LLI_TRY(run(ctx, found, options, data, lli_partial_store(*partial), &job->part));
+        status = run(ctx, found, options, data, lli_partial_store(*partial), part);
+    LLI_TRY(leave_file(ctx, partial, status));
     lli_partial *complete = *partial;
     *partial = NULL;
     if (job->part.count)
         return lli_partial_commit_part(ctx, complete, plan, &job->part);
-    LLI_TRY(lli_partial_commit(ctx, complete));
-    return look_at_file(out, ctx, job->path, found, options, data);
+    status = complete ? lli_partial_commit(ctx, complete) : LL_OK;
+    LLI_TRY(lli_team_agree(ctx, status));
+    return lli_team_first(ctx) ? look_at_file(out, ctx, job->path, found, options, data) : LL_OK;
+}
+
+/* Before the work, which takes long: have all ranks read the same rows? */
+static ll_status check_ranks(ll_context *ctx, const fit_job *job, const ll_dataset *data) {
+    const ll_meta read[] = {{"features_sha256", data->features_hash},
+                            {"labels_sha256", data->labels ? data->labels_hash : "none"},
+                            {"weights_sha256", data->weights ? data->weights_hash : "none"}};
+    if (lli_team_several(ctx) && job->part.count)
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`part` is for processes that do not talk to each other; several ranks divide the work themselves");
+    return lli_team_same(ctx, "files", read, LLI_COUNT(read));
 }
 
 static ll_status fit_file(ll_ensemble **out, ll_context *ctx, const fit_job *job) {
     ll_fit_options options;
     const char *path = job->path;
-    if ((out || job->part.count) && lli_file_is_device(path))
+    if ((out || job->part.count || lli_team_several(ctx)) && lli_file_is_device(path))
         return lli_fail(ctx, LL_ERR_USAGE, "%s is no file: the ensemble cannot be read back from it; write a file, or fit in memory", path);
     lli_found_theta found = {0};
     lli_ensemble_plan plan = {0};
@@ -120,12 +158,15 @@ static ll_status fit_file(ll_ensemble **out, ll_context *ctx, const fit_job *job
     LLI_TRY(lli_dataset_select_weighted(&weighted, ctx, job->all));
     const ll_dataset *data = weighted ? weighted : job->all;
     LLI_DO(lli_fit_resolve(ctx, &options, job->given, data, is_network(job->network, job->given)));
+    LLI_DO(check_ranks(ctx, job, data));
     if (job->part.count)
         LLI_DO(lli_parts_path(&part_path, ctx, path, &job->part));
     /* Before the work: can the result be written at all? */
-    LLI_DO(lli_partial_open(&partial, ctx, part_path ? part_path : path, job->resume));
+    if (lli_team_first(ctx))
+        LLI_DO(lli_partial_open(&partial, ctx, part_path ? part_path : path, job->resume ? LLI_OUTFILE_RESUME : LLI_OUTFILE_NEW));
     LLI_DO(lli_found_theta_init(ctx, &found, data, job->head, job->network, &options));
     LLI_DO(lli_fit_plan(ctx, &plan, &options, data, &found.star));
+    LLI_DO(lli_team_same(ctx, "options or starting points", plan.provenance.pairs, plan.provenance.count));
     LLI_DO(finish_file(out, ctx, job, &partial, &plan, &found, &options, data));
 done:
     if (partial)

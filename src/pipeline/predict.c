@@ -8,6 +8,8 @@
 #include "base/costs.h"
 #include "base/memory.h"
 #include "base/option.h"
+#include "base/team.h"
+#include "formats/file.h"
 #include "formats/format.h"
 #include "data/row_list.h"
 #include "predict/answers.h"
@@ -144,7 +146,7 @@ static void tell_abstained(ll_context *ctx, const job *j, int part, const ll_dat
     const lli_predict_rule *rule = &j->request.rule;
     if (!rule->cuts || !data)
         return;
-    int64_t begin, rows = lli_predict_range(&begin, &j->request, data->rows.N);
+    int64_t begin, rows = lli_team_several(ctx) ? data->rows.N : lli_predict_range(&begin, &j->request, data->rows.N);
     if (rows == 0)
         return;
     lli_text cut;
@@ -185,8 +187,15 @@ static ll_status describe_part(ll_context *ctx, lli_provenance *out, const job *
     return LL_OK;
 }
 
-/* Into `path`, or PATH.part-I-of-N. */
-static ll_status write_predictions(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
+/* What the ranks of one run must have in common: all of the above, but for the number of the part. */
+static ll_status compare_ranks(ll_context *ctx, const job *j, const lli_provenance *of_part) {
+    int64_t number = j->provenance.count + 1;
+    LLI_TRY(lli_team_same(ctx, "files or options", of_part->pairs, number));
+    return lli_team_same(ctx, "files or options", of_part->pairs + number + 1, of_part->count - number - 1);
+}
+
+/* Into `path`, or the part I of N of `name`. */
+static ll_status write_predictions(ll_context *ctx, const char *path, const char *name, const ll_ensemble *ensemble, const ll_dataset *data,
                                    const ll_predict_options *options, const lli_share *part) {
     lli_sink *sink = NULL;
     lli_provenance of_part = {0};
@@ -196,8 +205,9 @@ static ll_status write_predictions(ll_context *ctx, const char *path, const ll_e
     LLI_TRY(job_new(&j, ctx, ensemble, data, options, lli_file_sink_is_table(path) ? path : NULL, part));
     if (part->count) {
         LLI_DO(lli_file_sink_check(ctx, path));
-        LLI_DO(lli_parts_path(&part_path, ctx, path, part));
+        LLI_DO(lli_parts_path(&part_path, ctx, name, part));
         LLI_DO(describe_part(ctx, &of_part, j, data));
+        LLI_DO(compare_ranks(ctx, j, &of_part));
     }
     const lli_provenance *meta = part->count ? &of_part : &j->provenance;
     LLI_DO(
@@ -206,20 +216,61 @@ static ll_status write_predictions(ll_context *ctx, const char *path, const ll_e
     lli_sink *complete = sink;
     sink = NULL;
     LLI_DO(lli_sink_commit(complete, ctx));
+    LLI_DO(lli_team_agree(ctx, LL_OK));
+    LLI_DO(ctx->team->table->sum(ctx->team, ctx, j->plan.abstained, LLI_COUNT(j->plan.abstained)));
     tell_abstained(ctx, j, 0, data);
     tell_abstained(ctx, j, 1, j->plan.out);
 done:
     lli_sink_abandon(sink);
+    if (status != LL_OK && part_path && lli_team_several(ctx)) /* it does not outlive the run */
+        lli_file_remove(part_path);
     lli_provenance_release(&of_part);
     lli_memory_free(part_path);
     job_free(j);
     return status;
 }
 
+/* The first rank, when all have written their rows. */
+static ll_status join_ranks(ll_context *ctx, const char *path, const char *ranks) {
+    lli_parts parts;
+    ll_bundle **bundles = NULL;
+    LLI_TRY(lli_parts_of_team(&parts, ctx, ranks));
+    ll_status status = lli_parts_open(&bundles, ctx, &parts);
+    if (status == LL_OK)
+        status = lli_parts_join_predictions(ctx, path, bundles, parts.count);
+    lli_parts_close(bundles, parts.count);
+    lli_parts_remove(&parts);
+    lli_parts_release(&parts);
+    return status;
+}
+
+/* Each rank predicts a block of rows, as a part. */
+static ll_status write_by_ranks(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
+                                const ll_predict_options *options) {
+    const lli_share part = lli_team_share(ctx);
+    lli_parts left = {0};
+    char *ranks;
+    ll_status status;
+    if (lli_file_is_device(path))
+        return lli_fail(ctx, LL_ERR_USAGE, "%s is no file: several ranks write their rows beside it; name a file", path);
+    LLI_TRY(lli_parts_of_ranks(&ranks, ctx, path));
+    if (lli_team_first(ctx))
+        LLI_DO(lli_parts_left(&left, ctx, ranks));
+    lli_parts_remove(&left);
+    LLI_DO(write_predictions(ctx, path, ranks, ensemble, data, options, &part));
+    LLI_DO(lli_team_first(ctx) ? join_ranks(ctx, path, ranks) : LL_OK);
+done:
+    lli_parts_release(&left);
+    lli_memory_free(ranks);
+    return status;
+}
+
 ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
                            const ll_predict_options *options) {
     LLI_NEED(ctx, path, ensemble, data);
-    return write_predictions(ctx, path, ensemble, data, options, &(lli_share){0});
+    if (lli_team_several(ctx))
+        return write_by_ranks(ctx, path, ensemble, data, options);
+    return write_predictions(ctx, path, path, ensemble, data, options, &(lli_share){0});
 }
 
 ll_status ll_predict_part_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
@@ -227,7 +278,10 @@ ll_status ll_predict_part_write(ll_context *ctx, const char *path, const ll_ense
     LLI_NEED(ctx, path, ensemble, data);
     lli_share taken;
     LLI_TRY(lli_parts_take(&taken, ctx, part, parts));
-    return write_predictions(ctx, path, ensemble, data, options, &taken);
+    if (lli_team_several(ctx))
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`part` is for processes that do not talk to each other; several ranks divide the work themselves");
+    return write_predictions(ctx, path, path, ensemble, data, options, &taken);
 }
 
 ll_status ll_predictions_write(ll_context *ctx, const char *path, const ll_predictions *predictions) {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/pool.h"
+#include "base/team.h"
 #include "data/dataset_select.h"
 #include "data/split.h"
 #include "methods/method.h"
@@ -28,27 +29,46 @@ ll_status lli_search_trial_name(char **out, ll_context *ctx, const lli_grid_run 
     return lli_text_take(&name, out);
 }
 
-/* Leaves in each run the trials that the store does not hold. */
-static ll_status drop_finished(ll_context *ctx, lli_search *s) {
+/* For every trial of the grid, in order: 1 if the store holds it. */
+static ll_status find_finished(ll_context *ctx, lli_search *s, int64_t *finished) {
     if (s->names)
         lli_text_add(s->names, "\n");
     for (int64_t i = 0; i < s->grid.count; i++) {
-        lli_grid_run *run = &s->grid.runs[i];
-        int64_t left = 0;
+        const lli_grid_run *run = &s->grid.runs[i];
         for (int64_t t = 0; t < run->trials; t++) {
             char *name;
             LLI_TRY(lli_search_trial_name(&name, ctx, run, run->samples[t]));
             if (s->names)
                 lli_text_add(s->names, "%s\n", name);
-            if (lli_results_find(s->store.results, name) < 0)
-                run->samples[left++] = run->samples[t];
+            *finished++ = lli_results_find(s->store.results, name) >= 0;
             lli_memory_free(name);
         }
+    }
+    return s->names ? s->names->status : LL_OK;
+}
+
+/* Leaves in each run the trials that the store, or that of the first rank, does not hold. */
+static ll_status drop_finished(ll_context *ctx, lli_search *s) {
+    int64_t *finished, all = 0, next = 0;
+    ll_status status;
+    for (int64_t i = 0; i < s->grid.count; i++)
+        all += s->grid.runs[i].trials;
+    LLI_TRY(lli_memory_new(ctx, &finished, all, sizeof *finished));
+    LLI_DO(find_finished(ctx, s, finished));
+    LLI_DO(lli_search_share_finished(ctx, finished, all));
+    for (int64_t i = 0; i < s->grid.count; i++) {
+        lli_grid_run *run = &s->grid.runs[i];
+        int64_t left = 0;
+        for (int64_t t = 0; t < run->trials; t++)
+            if (!finished[next++])
+                run->samples[left++] = run->samples[t];
         run->trials = left;
         if (left)
             run->options.samples = run->samples[left - 1];
     }
-    return s->names ? s->names->status : LL_OK;
+done:
+    lli_memory_free(finished);
+    return status;
 }
 
 static bool one_by_one(const lli_search *s, const lli_grid_run *run) {
@@ -69,13 +89,19 @@ static int64_t cost(const lli_search *s, const lli_grid_run *run) {
     return lli_grid_run_cost(run, s->data.train, &s->found.star, lli_search_rows(s));
 }
 
+/* Whether this part does the run: dealt out by their place in the grid, or among those that are left. */
+static bool is_mine(const lli_search *s, int64_t run, int64_t *left) {
+    int64_t place = s->ranked ? (*left)++ : run;
+    return !s->part.count || place % s->part.count == s->part.index;
+}
+
 static ll_status plan(ll_context *ctx, lli_search *s) {
-    int64_t total = 0;
+    int64_t total = 0, left = 0;
     LLI_TRY(lli_memory_new(ctx, &s->order, s->grid.count, sizeof *s->order));
     for (int many = 0; many < 2; many++) {
         for (int64_t i = 0; i < s->grid.count; i++) {
             const lli_grid_run *run = &s->grid.runs[i];
-            if (!run->trials || one_by_one(s, run) != many || (s->part.count && i % s->part.count != s->part.index))
+            if (!run->trials || one_by_one(s, run) != many || !is_mine(s, i, &left))
                 continue;
             int64_t at = s->pending++;
             for (; !many && at > 0 && cost(s, &s->grid.runs[s->order[at - 1]]) < cost(s, run); at--)
@@ -198,6 +224,9 @@ ll_status ll_search_part(ll_context *ctx, const char *store, const ll_search_dat
     lli_share share;
     char *folder;
     LLI_TRY(lli_parts_take(&share, ctx, part, parts));
+    if (lli_team_several(ctx))
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`part` is for processes that do not talk to each other; several ranks divide the work themselves");
     LLI_TRY(lli_parts_path(&folder, ctx, store, &share));
     ll_status status = lli_search_named(ctx, folder, data, options, NULL, &share);
     lli_memory_free(folder);
@@ -224,7 +253,8 @@ ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_d
     LLI_TRY(lli_memory_new(ctx, &s, 1, sizeof *s));
     s->data = data;
     s->names = names;
-    s->part = *part;
+    s->ranked = lli_team_several(ctx);
+    s->part = s->ranked ? lli_team_share(ctx) : *part;
     ll_fit_options start = fit;
     start.method = ll_fit_options_default().method;
     ll_status status;
@@ -241,14 +271,16 @@ ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_d
         LLI_DO(lli_provenance_add(ctx, &identity, LLI_PARTS_PROTOCOL, o->protocol));
         LLI_DO(lli_provenance_add(ctx, &identity, LLI_PARTS_BY, o->by));
     }
-    LLI_DO(lli_trial_store_open(&s->store, ctx, store, &identity, o->by, s->found.star.network != NULL));
+    LLI_DO(lli_search_open(ctx, s, store, &identity, o->by));
     LLI_DO(drop_finished(ctx, s));
     LLI_DO(plan(ctx, s));
-    LLI_DO(run_all(ctx, s));
-    LLI_DO(lli_trial_store_conclude(ctx, &s->store, &selection));
+    LLI_DO(lli_search_gather(ctx, s, store, &identity, run_all(ctx, s)));
+    if (lli_team_first(ctx))
+        LLI_DO(lli_trial_store_conclude(ctx, &s->store, &selection));
 done:
     lli_trial_store_close(&s->store);
     lli_provenance_release(&identity);
+    lli_memory_free(s->folder);
     lli_grid_release(&s->grid);
     lli_found_theta_release(&s->found);
     ll_dataset_free(s->train);

@@ -174,7 +174,7 @@ static ll_status fit_file(ll_context *ctx, fitted *f, lli_search *s, const lli_g
     lli_text_add(&path, "%s/work/%s-S%" PRId64 ".safetensors", s->store.folder, run->name, o->samples);
     LLI_DO(lli_text_take(&path, &f->path));
     if (!lli_file_exists(f->path)) {
-        LLI_DO(lli_partial_open(&partial, ctx, f->path, true));
+        LLI_DO(lli_partial_open(&partial, ctx, f->path, LLI_OUTFILE_RESUME));
         LLI_DO(lli_fit_plan(ctx, &plan, o, s->data.train, &s->found.star));
         LLI_DO(lli_partial_begin(ctx, partial, &plan, lli_fit_floats(method, &s->found.star), method->tasks(o)));
         if (!lli_partial_complete(partial))

@@ -13,8 +13,7 @@
 #include "formats/safetensors.h"
 #include "store/parts.h"
 
-/* A slot takes no room on disk before it is written. Of more tasks than TASKS_MAX none keeps checkpoints: their members are the
- * progress. */
+/* A slot takes no room on disk before it is written. More tasks than TASKS_MAX keep no checkpoints: their members are the progress. */
 enum { SLOT_HEAD = 128, TASKS_MAX = 64 };
 
 typedef struct slot_head {
@@ -157,7 +156,7 @@ ll_status lli_partial_refuse(ll_context *ctx, const char *path) {
                     path);
 }
 
-ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, bool resume) {
+ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, lli_outfile_mode mode) {
     static const lli_store_ops ops = {save, has, checkpoint, restore};
     *out = NULL;
     lli_partial *p;
@@ -165,7 +164,7 @@ ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path,
     p->store.ops = &ops;
     ll_status status;
     LLI_DO(lli_memory_text(ctx, &p->path, path));
-    LLI_DO(lli_outfile_open(&p->file, &p->found, ctx, path, ".partial", resume ? LLI_OUTFILE_RESUME : LLI_OUTFILE_NEW));
+    LLI_DO(lli_outfile_open(&p->file, &p->found, ctx, path, ".partial", mode));
     *out = p;
     p = NULL;
 done:
@@ -374,17 +373,18 @@ ll_status lli_partial_commit_part(ll_context *ctx, lli_partial *p, const lli_ens
     return status;
 }
 
-/* Is there anything in the file that a resume could use? */
+static bool holds_number(ll_context *ctx, lli_partial *p, int64_t at) {
+    uint64_t number = 0;
+    return lli_outfile_read_at(ctx, p->file, at, &number, sizeof number) == LL_OK && number;
+}
+
+/* Is there anything in the file that a resume could use? Other ranks write into it as well. */
 static bool reached(ll_context *ctx, lli_partial *p) {
-    for (int64_t i = 0; p->records && i < p->stored; i++) {
-        uint64_t record = 0;
-        if (lli_outfile_read_at(ctx, p->file, p->records + 8 * i, &record, sizeof record) != LL_OK)
-            return false;
-        if (record)
+    for (int64_t i = 0; p->records && i < p->stored; i++)
+        if (holds_number(ctx, p, p->records + 8 * i))
             return true;
-    }
-    for (int64_t i = 0; p->journals && i < p->tasks; i++)
-        if (p->journals[i].sequence > 0)
+    for (int64_t i = 0; p->journals && i < 2 * p->tasks; i++)
+        if (holds_number(ctx, p, p->slots + i * slot_bytes(p)))
             return true;
     return false;
 }

@@ -16,8 +16,8 @@
 
 typedef struct lli_partial lli_partial;
 
-/* Opens (or with `resume` reopens) the work file of target `path`; refuses one that another run made, once the plan is known. */
-ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, bool resume) LL_CHECK_RESULT;
+/* Opens, reopens or joins the work file of target `path`; refuses one that another run made, once the plan is known. */
+ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, lli_outfile_mode mode) LL_CHECK_RESULT;
 /* `floats`: what a checkpoint holds, theta and all; `tasks`: chains that may run at once. */
 ll_status lli_partial_begin(ll_context *ctx, lli_partial *partial, const lli_ensemble_plan *plan, int64_t floats,
                             int64_t tasks) LL_CHECK_RESULT;

@@ -137,6 +137,25 @@ ll_status lli_parts_find(lli_parts *out, ll_context *ctx, const char *path) {
     return status;
 }
 
+ll_status lli_parts_left(lli_parts *out, ll_context *ctx, const char *ranks) {
+    *out = (lli_parts){NULL, 0};
+    ll_files *files = NULL;
+    lli_share part;
+    ll_status status = find_files(&files, ctx, ranks);
+    if (status == LL_ERR_READ)
+        return LL_OK;
+    LLI_DO(status);
+    LLI_DO(lli_memory_new(ctx, &out->path, ll_files_count(files), sizeof *out->path));
+    for (int64_t i = 0; i < ll_files_count(files); i++)
+        if (read_name(&part, ll_files_at(files, i), strlen(ranks)))
+            LLI_DO(lli_memory_text(ctx, &out->path[out->count++], ll_files_at(files, i)));
+done:
+    ll_files_free(files);
+    if (status != LL_OK)
+        lli_parts_release(out);
+    return status;
+}
+
 void lli_parts_release(lli_parts *parts) {
     for (int64_t i = 0; parts->path && i < parts->count; i++)
         lli_memory_free(parts->path[i]);

@@ -36,6 +36,15 @@ typedef struct lli_parts {
 ll_status lli_parts_find(lli_parts *out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
 void lli_parts_release(lli_parts *parts);
 
+/* ---- parts that the ranks of one run make, and that do not outlive it: PATH.ranks.part-3-of-8 ---- */
+
+ll_status lli_parts_of_ranks(char **out, ll_context *ctx, const char *path) LL_CHECK_RESULT; /* PATH.ranks, to free */
+/* All parts of PATH.ranks, made by these ranks just now; refuses a folder that the ranks do not share. */
+ll_status lli_parts_of_team(lli_parts *out, ll_context *ctx, const char *ranks) LL_CHECK_RESULT;
+/* Those of runs that were cut short, of any number of ranks; there may be none. */
+ll_status lli_parts_left(lli_parts *out, ll_context *ctx, const char *ranks) LL_CHECK_RESULT;
+void lli_parts_remove(const lli_parts *parts); /* the files, or folders */
+
 /* All parts, opened and of one provenance. */
 ll_status lli_parts_open(ll_bundle ***out, ll_context *ctx, const lli_parts *parts) LL_CHECK_RESULT;
 void lli_parts_close(ll_bundle **bundles, int64_t count);

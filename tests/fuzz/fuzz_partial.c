@@ -86,7 +86,7 @@ static void run(const uint8_t *bytes, size_t size) {
         put_hashes(file, l);
     fuzz_file("e", file, bytes[0] & 3 ? (size_t)(bytes[0] & 4 ? l->end : l->size) : size - 1);
     lli_partial *partial;
-    if (!fuzz_ok(lli_partial_open(&partial, ctx, "e", true)))
+    if (!fuzz_ok(lli_partial_open(&partial, ctx, "e", LLI_OUTFILE_RESUME)))
         return;
     if (!fuzz_ok(lli_partial_begin(ctx, partial, &plan, FLOATS, TASKS))) {
         lli_partial_abandon(ctx, partial, LL_ERR_USAGE);

@@ -317,7 +317,7 @@ static void test_any_worker(void **state) {
         lli_meter meter;
         if (row->tasks(&s.o) == 1 && !s.network) {
             CHECK_OK(s.ctx, lli_fit_resolve(s.ctx, &o, &s.o, s.p.data, false));
-            CHECK_OK(s.ctx, lli_partial_open(&partial, s.ctx, folder_path("run"), false));
+            CHECK_OK(s.ctx, lli_partial_open(&partial, s.ctx, folder_path("run"), LLI_OUTFILE_NEW));
             CHECK_OK(s.ctx, lli_found_theta_init(s.ctx, &found, s.p.data, s.p.head, NULL, &o));
             CHECK_OK(s.ctx, lli_fit_plan(s.ctx, &plan, &o, s.p.data, &found.star));
             CHECK_OK(s.ctx, lli_partial_begin(s.ctx, partial, &plan, lli_fit_floats(row, &found.star), 1));
@@ -419,7 +419,7 @@ static ll_status write_heavy(const scene *s, ll_context *ctx, const char *name, 
     lli_meter meter;
     ll_status status;
     LLI_DO(lli_fit_resolve(ctx, &o, &s->o, s->p.data, false));
-    LLI_DO(lli_partial_open(&partial, ctx, folder_path(name), resume));
+    LLI_DO(lli_partial_open(&partial, ctx, folder_path(name), resume ? LLI_OUTFILE_RESUME : LLI_OUTFILE_NEW));
     LLI_DO(lli_found_theta_init(ctx, &found, s->p.data, s->p.head, NULL, &o));
     LLI_DO(lli_fit_plan(ctx, &plan, &o, s->p.data, &found.star));
     LLI_DO(lli_partial_begin(ctx, partial, &plan, lli_fit_floats(&heavy_row, &found.star), 1));
