@@ -10,8 +10,8 @@ static ll_cluster *cluster;
 
 /* clang-format off */
 const ll_option ranks_table[] = {
-    {.name = "deadline", .type = LL_OPTION_REAL, .offset = offsetof(ranks_args, deadline), .arg = "SECONDS", .min = 1, .max = 1e6, .standard = "60",
-     .help = "end the job when a rank has said nothing for so long: it died, or the network to it did"},
+    {.name = "deadline", .type = LL_OPTION_REAL, .offset = offsetof(ranks_args, deadline), .arg = "SECONDS", .min = 1, .max = 1e6,
+     .standard = "60", .help = "end the job when a rank has said nothing for so long: it died, or the network to it did"},
 };
 /* clang-format on */
 const size_t ranks_count = COUNT(ranks_table);
