@@ -65,6 +65,14 @@ PyObject *handle_new(handle_kind k, void *object, PyObject *owner) {
     return capsule;
 }
 
+PyObject *handle_made(int status, handle_kind k, void *object, PyObject *owner) {
+    if (status == 0)
+        return handle_new(k, object, owner);
+    if (object)
+        kinds[k].release(object);
+    return NULL;
+}
+
 void *handle_get(PyObject *capsule, handle_kind k) {
     if (PyCapsule_IsValid(capsule, kinds[k].name))
         return PyCapsule_GetPointer(capsule, kinds[k].name);

@@ -33,6 +33,8 @@ typedef enum handle_kind {
 
 /* Takes over the object, and keeps `owner` (may be NULL) alive as long as it lives. NULL with an exception: then the object is freed. */
 PyObject *handle_new(handle_kind kind, void *object, PyObject *owner);
+/* The same for what call_run was to make: where it failed, even after the work was done, the object is freed if there is one. */
+PyObject *handle_made(int status, handle_kind kind, void *object, PyObject *owner);
 /* NULL with a TypeError, where the capsule is none of this kind. */
 void *handle_get(PyObject *capsule, handle_kind kind);
 /* The same, where None stands for nothing: *out is NULL then. false: an exception. */

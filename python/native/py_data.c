@@ -61,9 +61,10 @@ static PyObject *dataset(PyObject *module, PyObject *args) {
     c.features = handle_get(features, HANDLE_ARRAY);
     if (!c.features || !handle_get_optional((void **)&c.labels, labels, HANDLE_ARRAY) ||
         !handle_get_optional((void **)&c.weights, weights, HANDLE_ARRAY) ||
-        !handle_get_optional((void **)&c.class_weights, class_weights, HANDLE_ARRAY) || call_run(how, make_dataset, &c) != 0)
+        !handle_get_optional((void **)&c.class_weights, class_weights, HANDLE_ARRAY))
         return NULL;
-    return handle_new(HANDLE_DATASET, c.out, features);
+    int status = call_run(how, make_dataset, &c);
+    return handle_made(status, HANDLE_DATASET, c.out, features);
 }
 
 /* dataset_shape(dataset): (N, D, K) */
@@ -95,9 +96,10 @@ static PyObject *head(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOLiO", &weight, &bias, &c.features, &c.layout, &how))
         return NULL;
     c.weight = handle_get(weight, HANDLE_ARRAY);
-    if (!c.weight || !handle_get_optional((void **)&c.bias, bias, HANDLE_ARRAY) || call_run(how, make_head, &c) != 0)
+    if (!c.weight || !handle_get_optional((void **)&c.bias, bias, HANDLE_ARRAY))
         return NULL;
-    return handle_new(HANDLE_HEAD, c.out, NULL);
+    int status = call_run(how, make_head, &c);
+    return handle_made(status, HANDLE_HEAD, c.out, NULL);
 }
 
 PyMethodDef data_functions[] = {

@@ -30,9 +30,10 @@ static PyObject *fit(PyObject *module, PyObject *args) {
         keywords_fill(options, table, count, &c.options) != 0)
         return NULL;
     c.data = handle_get(data, HANDLE_DATASET);
-    if (!c.data || !handle_get_optional((void **)&c.head, head, HANDLE_HEAD) || call_run(how, run_fit, &c) != 0)
+    if (!c.data || !handle_get_optional((void **)&c.head, head, HANDLE_HEAD))
         return NULL;
-    return handle_new(HANDLE_ENSEMBLE, c.out, NULL);
+    int status = call_run(how, run_fit, &c);
+    return handle_made(status, HANDLE_ENSEMBLE, c.out, NULL);
 }
 
 typedef struct file_call {
@@ -72,7 +73,8 @@ static PyObject *ensemble_read(PyObject *module, PyObject *args) {
         c.size = (size_t)size;
     } else if (!(c.path = PyUnicode_AsUTF8AndSize(source, NULL)))
         return NULL;
-    return call_run(how, run_read, &c) == 0 ? handle_new(HANDLE_ENSEMBLE, c.ensemble, NULL) : NULL;
+    int status = call_run(how, run_read, &c);
+    return handle_made(status, HANDLE_ENSEMBLE, c.ensemble, NULL);
 }
 
 /* ensemble_write(ensemble, path or None, how): bytes without a path */
@@ -80,14 +82,13 @@ static PyObject *ensemble_write(PyObject *module, PyObject *args) {
     (void)module;
     PyObject *ensemble, *how;
     file_call c = {0};
-    if (!PyArg_ParseTuple(args, "OzO", &ensemble, &c.path, &how) || !(c.ensemble = handle_get(ensemble, HANDLE_ENSEMBLE)) ||
-        call_run(how, run_write, &c) != 0)
+    if (!PyArg_ParseTuple(args, "OzO", &ensemble, &c.path, &how) || !(c.ensemble = handle_get(ensemble, HANDLE_ENSEMBLE)))
         return NULL;
-    if (c.path)
-        Py_RETURN_NONE;
-    PyObject *bytes = PyBytes_FromStringAndSize(c.bytes, (Py_ssize_t)c.size);
+    PyObject *result = NULL;
+    if (call_run(how, run_write, &c) == 0)
+        result = c.path ? Py_NewRef(Py_None) : PyBytes_FromStringAndSize(c.bytes, (Py_ssize_t)c.size);
     ll_bytes_free(c.bytes);
-    return bytes;
+    return result;
 }
 
 static PyObject *meta_of(const ll_ensemble *ensemble) {

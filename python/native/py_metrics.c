@@ -34,7 +34,8 @@ static PyObject *evaluate(PyObject *module, PyObject *args) {
         !handle_get_optional((void **)&matrix, costs, HANDLE_ARRAY))
         return NULL;
     c.options.costs = matrix ? &matrix->view : NULL;
-    return call_run(how, run_evaluate, &c) == 0 ? handle_new(HANDLE_EVALUATION, c.evaluation, NULL) : NULL;
+    int status = call_run(how, run_evaluate, &c);
+    return handle_made(status, HANDLE_EVALUATION, c.evaluation, NULL);
 }
 
 static ll_status run_threshold(ll_context *ctx, void *arguments) {
@@ -74,8 +75,9 @@ static PyObject *curve(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OsO", &points, &by, &how) || !(c.points = handle_get(points, HANDLE_PREDICTIONS)))
         return NULL;
     c.by = ll_confidence_find(by);
-    if (call_run(how, run_curve, &c) != 0)
-        return NULL;
+    int status = call_run(how, run_curve, &c);
+    if (status != 0)
+        return handle_made(status, HANDLE_CURVE, c.curve, NULL);
     const int64_t shape[] = {ll_risk_coverage_count(c.curve)};
     ll_array cut = ll_array_view(ll_risk_coverage_cut(c.curve), LL_DTYPE_F64, 1, shape);
     ll_array coverage = ll_array_view(ll_risk_coverage_coverage(c.curve), LL_DTYPE_F64, 1, shape);
@@ -128,8 +130,10 @@ static PyObject *contrast(PyObject *module, PyObject *args) {
     c.out_points = c.points ? c.points + c.count : NULL;
     if (!c.points)
         PyErr_NoMemory();
-    else if (take_outcomes(c.points, points, c.count) && take_outcomes(c.out_points, outs, c.count) && call_run(how, run_contrast, &c) == 0)
-        result = handle_new(HANDLE_CONTRAST, c.out, NULL);
+    else if (take_outcomes(c.points, points, c.count) && take_outcomes(c.out_points, outs, c.count)) {
+        int status = call_run(how, run_contrast, &c);
+        result = handle_made(status, HANDLE_CONTRAST, c.out, NULL);
+    }
     PyMem_Free(c.points);
     PyMem_Free((void *)c.names);
     return result;
@@ -160,9 +164,10 @@ static PyObject *compare(PyObject *module, PyObject *args) {
         keywords_fill(options, table, count, &c.options) != 0 || keywords_fill(fit, fit_table, fit_count, &c.fit) != 0 ||
         !(c.train = handle_get(train, HANDLE_DATASET)) || !(c.test = handle_get(test, HANDLE_DATASET)) ||
         !handle_get_optional((void **)&c.head, head, HANDLE_HEAD) || !handle_get_optional((void **)&c.options.out, out, HANDLE_DATASET) ||
-        !handle_get_optional((void **)&c.options.choose, choose, HANDLE_DATASET) || call_run(how, run_compare, &c) != 0)
+        !handle_get_optional((void **)&c.options.choose, choose, HANDLE_DATASET))
         return NULL;
-    return handle_new(HANDLE_COMPARISON, c.out, NULL);
+    int status = call_run(how, run_compare, &c);
+    return handle_made(status, HANDLE_COMPARISON, c.out, NULL);
 }
 
 PyMethodDef metric_functions[] = {

@@ -32,7 +32,8 @@ static PyObject *predict(PyObject *module, PyObject *args) {
         !handle_get_optional((void **)&c.options.out, out, HANDLE_DATASET))
         return NULL;
     c.options.costs = c.costs ? &c.costs->view : NULL;
-    return call_run(how, run_predict, &c) == 0 ? handle_new(HANDLE_PREDICTIONS, c.out, NULL) : NULL;
+    int status = call_run(how, run_predict, &c);
+    return handle_made(status, HANDLE_PREDICTIONS, c.out, NULL);
 }
 
 static ll_status run_outputs(ll_context *ctx, void *arguments) {
@@ -46,9 +47,10 @@ static PyObject *predictions_of(PyObject *module, PyObject *args) {
     PyObject *outputs, *labels, *how;
     predict_call c = {0};
     if (!PyArg_ParseTuple(args, "OpOO", &outputs, &c.logits, &labels, &how) || !(c.outputs = handle_get(outputs, HANDLE_ARRAY)) ||
-        !handle_get_optional((void **)&c.labels, labels, HANDLE_ARRAY) || call_run(how, run_outputs, &c) != 0)
+        !handle_get_optional((void **)&c.labels, labels, HANDLE_ARRAY))
         return NULL;
-    return handle_new(HANDLE_PREDICTIONS, c.out, NULL);
+    int status = call_run(how, run_outputs, &c);
+    return handle_made(status, HANDLE_PREDICTIONS, c.out, NULL);
 }
 
 /* predictions_memory(predictions, name): (address, typestr, shape, strides), None where there is no such array */

@@ -31,10 +31,10 @@ static PyObject *calibrate(PyObject *module, PyObject *args) {
     PyObject *ensemble, *data, *options, *how;
     calibrate_call c = {0};
     if (!PyArg_ParseTuple(args, "OOOO", &ensemble, &data, &options, &how) || calibrate_options(&c, options) != 0 ||
-        !(c.ensemble = handle_get(ensemble, HANDLE_ENSEMBLE)) || !(c.data = handle_get(data, HANDLE_DATASET)) ||
-        call_run(how, run_calibrate, &c) != 0)
+        !(c.ensemble = handle_get(ensemble, HANDLE_ENSEMBLE)) || !(c.data = handle_get(data, HANDLE_DATASET)))
         return NULL;
-    return handle_new(HANDLE_CALIBRATION, c.out, NULL);
+    int status = call_run(how, run_calibrate, &c);
+    return handle_made(status, HANDLE_CALIBRATION, c.out, NULL);
 }
 
 /* calibrate_outputs(outputs, logits, labels, options, how) */
@@ -43,10 +43,10 @@ static PyObject *calibrate_outputs(PyObject *module, PyObject *args) {
     PyObject *outputs, *labels, *options, *how;
     calibrate_call c = {0};
     if (!PyArg_ParseTuple(args, "OpOOO", &outputs, &c.logits, &labels, &options, &how) || calibrate_options(&c, options) != 0 ||
-        !(c.outputs = handle_get(outputs, HANDLE_ARRAY)) || !(c.labels = handle_get(labels, HANDLE_ARRAY)) ||
-        call_run(how, run_calibrate, &c) != 0)
+        !(c.outputs = handle_get(outputs, HANDLE_ARRAY)) || !(c.labels = handle_get(labels, HANDLE_ARRAY)))
         return NULL;
-    return handle_new(HANDLE_CALIBRATION, c.out, NULL);
+    int status = call_run(how, run_calibrate, &c);
+    return handle_made(status, HANDLE_CALIBRATION, c.out, NULL);
 }
 
 static ll_status run_apply(ll_context *ctx, void *arguments) {
@@ -109,10 +109,10 @@ static PyObject *certify(PyObject *module, PyObject *args) {
     size_t count;
     const ll_option *table = ll_certify_options_table(&count);
     if (!PyArg_ParseTuple(args, "OOOO", &points, &out, &options, &how) || keywords_fill(options, table, count, &c.options) != 0 ||
-        !(c.points = handle_get(points, HANDLE_PREDICTIONS)) || !handle_get_optional((void **)&c.out_points, out, HANDLE_PREDICTIONS) ||
-        call_run(how, run_certify, &c) != 0)
+        !(c.points = handle_get(points, HANDLE_PREDICTIONS)) || !handle_get_optional((void **)&c.out_points, out, HANDLE_PREDICTIONS))
         return NULL;
-    return handle_new(HANDLE_CERTIFICATE, c.out, NULL);
+    int status = call_run(how, run_certify, &c);
+    return handle_made(status, HANDLE_CERTIFICATE, c.out, NULL);
 }
 
 static ll_status run_write(ll_context *ctx, void *arguments) {
@@ -152,9 +152,10 @@ static PyObject *set_rule(PyObject *module, PyObject *args) {
     size_t count;
     const ll_option *table = ll_sets_options_table(&count);
     if (!PyArg_ParseTuple(args, "OOO", &points, &options, &how) || keywords_fill(options, table, count, &c.options) != 0 ||
-        !(c.points = handle_get(points, HANDLE_PREDICTIONS)) || call_run(how, run_rule, &c) != 0)
+        !(c.points = handle_get(points, HANDLE_PREDICTIONS)))
         return NULL;
-    return handle_new(HANDLE_RULE, c.rule, NULL);
+    int status = call_run(how, run_rule, &c);
+    return handle_made(status, HANDLE_RULE, c.rule, NULL);
 }
 
 static ll_status run_sets(ll_context *ctx, void *arguments) {
@@ -168,8 +169,11 @@ static PyObject *sets(PyObject *module, PyObject *args) {
     PyObject *rule, *points, *how;
     sets_call c = {0};
     if (!PyArg_ParseTuple(args, "OOLO", &rule, &points, &c.row, &how) || !(c.rule = handle_get(rule, HANDLE_RULE)) ||
-        !(c.points = handle_get(points, HANDLE_PREDICTIONS)) || call_run(how, run_sets, &c) != 0)
+        !(c.points = handle_get(points, HANDLE_PREDICTIONS)))
         return NULL;
+    int status = call_run(how, run_sets, &c);
+    if (status != 0)
+        return handle_made(status, HANDLE_SETS, c.out, NULL);
     const ll_sets_info *info = ll_sets_view(c.out);
     const int64_t shape[] = {info->n, info->bytes};
     ll_array set = ll_array_view(info->set, LL_DTYPE_U8, 2, shape), size = ll_array_view(info->size, LL_DTYPE_I32, 1, shape);

@@ -108,10 +108,9 @@ static PyObject *report(PyObject *module, PyObject *args) {
     c.options.image_array = pixels ? &pixels->view : NULL;
     if (names != Py_None && !(c.options.class_list = names_take(names, &c.options.class_count)))
         return NULL;
-    if (call_run(how, run_report, &c) == 0) {
+    if (call_run(how, run_report, &c) == 0)
         page = PyUnicode_FromStringAndSize(c.out, (Py_ssize_t)c.size);
-        ll_text_free(c.out);
-    }
+    ll_text_free(c.out);
     PyMem_Free((void *)c.options.class_list);
     return page;
 }

@@ -140,6 +140,14 @@ def fails(call):
 def stop(*unused):
     raise LookupError
 
+class Late:
+    def __init__(self, calls):
+        self.calls = calls
+    def __call__(self, *unused):
+        self.calls -= 1
+        if self.calls < 0:
+            raise LookupError
+
 def everything():
     e = ll.fit(X, y, samples=2, head=(np.zeros((2, 4)), None), sample_weight=np.ones(60))
     for array in (X[:, ::-1].copy(), np.asfortranarray(X), X[::2], X.astype(">f4"), X.astype("f8"), X.astype("f2"), X.tolist(), Old()):
@@ -159,6 +167,13 @@ def everything():
     fails(lambda: ll.fit(X, y, class_weight="b"))
     fails(lambda: ll.load("/nothing"))
     fails(lambda: ll.fit(X, y, samples=10**4, thin=10**5, progress=stop))
+    fails(lambda: ll.fit(X, y, samples=10**4, thin=10**5, progress=Late(4)))
+    fails(lambda: ll.Ensemble.from_bytes(b"x" * 100))
+    for calls in range(5):  # raised while the work goes on, or when it is done
+        try:
+            ll.fit(X, y, samples=2, progress=Late(calls)).predict(X, progress=Late(calls))
+        except LookupError:
+            pass
     e.W, e.b, e.weight, e.provenance, e.certificate, e.promise, repr(e)
 """
 
