@@ -124,7 +124,8 @@ def inspect(python, raw):
         raise Stop(f"wheel: {made.name} has no command", 1)
     print(f"{made.relative_to(root)}: {made.stat().st_size / 1e6:.1f} MB, {len(names)} files")
     print(run(python.parent / "abi3audit", "--strict", "--report", made, says="abi3audit") and "abi3audit: every symbol is in the stable ABI of 3.11")
-    print(" ".join(run(python.parent / "twine", "check", "--strict", *sorted(out.iterdir()), says="twine check", env=with_tools(python)).split()))
+    said = run(python.parent / "twine", "check", "--strict", *sorted(out.iterdir()), says="twine check", env=with_tools(python))
+    print("twine:", " ".join(re.sub(r"\x1b\[[0-9;]*m", "", said).replace(f"{out}/", "").split()))
     return made
 
 

@@ -170,7 +170,7 @@ class Sets(Result):
         self._rule = rule
         self._handle, packed, size = made
         self.size = view(size, self._handle)
-        bits = np.unpackbits(view(packed, self._handle), axis=1, bitorder="little")  # type: ignore[arg-type]
+        bits: np.ndarray = np.unpackbits(np.asarray(view(packed, self._handle), dtype=np.uint8), axis=1, bitorder="little")
         self.mask = bits[:, :classes].astype(bool)
 
     def _text(self, form: int) -> str:
