@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 #include "data/dataset_select.h"
+#include "methods/diffusion.h"
+#include "methods/virial.h"
 #include "metrics/warning_signs.h"
 #include "predict/predictions.h"
 
@@ -83,7 +85,8 @@ done:
     return status;
 }
 
-static ll_status doubt_spread(ll_context *ctx, const ll_ensemble *ensemble, const ll_fit_options *o, const ll_dataset *data) {
+static ll_status doubt_spread(ll_context *ctx, bool *doubted, const ll_ensemble *ensemble, const ll_fit_options *o,
+                              const ll_dataset *data) {
     ll_dataset *rows = NULL;
     ll_predictions *points = NULL;
     double spread;
@@ -91,7 +94,8 @@ static ll_status doubt_spread(ll_context *ctx, const ll_ensemble *ensemble, cons
     LLI_DO(draw_rows(&rows, ctx, data, MEDIAN_ROWS, o->seed));
     LLI_DO(predict(&points, ctx, ensemble, rows));
     LLI_DO(lli_warning_signs_spread(&spread, ctx, &points->view));
-    if (spread < LLI_WARNING_SIGNS_SPREAD)
+    *doubted = spread < LLI_WARNING_SIGNS_SPREAD;
+    if (*doubted)
         lli_log(ctx, LL_LOG_WARNING,
                 "the members of %s hardly differ: their spread on training rows is %.2g times the rounding error of single precision, and "
                 "below %d std, hq and mi rank by chance; use a larger `lr` (it is %g), a larger %s, or another method",
@@ -103,13 +107,30 @@ done:
     return status;
 }
 
+/* How far the chains went, and whether they are too wide where nothing but lr limits that. */
+static ll_status measure_time(ll_context *ctx, const ll_ensemble *ensemble, const lli_found_theta *found, const ll_fit_options *o,
+                              const ll_dataset *data) {
+    ll_dataset *rows;
+    if (found->star.network || !ll_method_uses(o->method, "thin"))
+        return LL_OK;
+    LLI_TRY(draw_rows(&rows, ctx, data, LLI_DIFFUSION_ROWS, o->seed));
+    ll_status status = lli_diffusion_tell(ctx, o, rows, data, &found->star);
+    ll_dataset_free(rows);
+    if (status == LL_OK && lli_fit_preconditions(o))
+        status = lli_virial_tell(ctx, o, ensemble, data, &found->star);
+    return status;
+}
+
 void lli_fit_warnings(ll_context *ctx, const ll_ensemble *ensemble, const lli_found_theta *found, const ll_fit_options *options,
                       const ll_dataset *data) {
     ll_context aside = *ctx; /* its sentences stay here */
     ll_status status = LL_OK;
+    bool doubted = false;
     if (ensemble->plan.drop16)
         status = doubt_loss(&aside, ensemble, found, options, data);
     else if (ensemble->plan.S > 1 && ll_method_uses(options->method, "lr"))
-        status = doubt_spread(&aside, ensemble, options, data);
+        status = doubt_spread(&aside, &doubted, ensemble, options, data);
+    if (status == LL_OK && !doubted)
+        status = measure_time(&aside, ensemble, found, options, data);
     (void)status; /* the ensemble is whole: nothing is lost but a warning */
 }

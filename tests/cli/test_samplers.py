@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Samplers beside sgld: as wide as hmc where they promise it, the same bits always, and what they cannot do they say."""
 import pathlib
+import re
 
 import numpy as np
 
@@ -50,6 +51,76 @@ def a_plain_chain_of_the_same_length_is_not():
     run(*FIT, "--method", "sgld", *steps, "-o", "plain.safetensors")
     spread = {name: tensors(name + ".safetensors")[0]["W"][:, :, 3].var(0).mean() for name in ("exact", "kfac", "plain")}
     check(abs(spread["kfac"] / spread["exact"] - 1) < 0.35 and spread["plain"] < 0.4 * spread["exact"], spread)
+
+
+def lambda_of(tau):
+    """The 10 % point of the eigenvalues (b a + tau) / N, weighted by their share of the variance of the logits, by numpy."""
+    run(*FIT, "--method", "map", "--prior-precision", tau, "-o", "map.safetensors")
+    arrays, _ = tensors("map.safetensors")
+    z = np.load("z.npy").astype(float)
+    x = np.hstack([z, np.ones((len(z), 1))])
+    f = z @ arrays["W"][0].astype(float).T + arrays["b"][0]
+    p = np.exp(f - f.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    a = np.linalg.eigvalsh(x.T @ x / len(x))
+    b, U = np.linalg.eigh(np.diag(p.sum(0)) - p.T @ p)
+    beside = 1 - U.sum(0)**2 / len(b)
+    values = np.maximum(b, 0)[:, None] * a + tau
+    order = values.ravel().argsort()
+    share = (beside[:, None] * a / values).ravel()[order].cumsum()
+    return values.ravel()[order][(share >= 0.1 * share[-1]).argmax()] / len(x)
+
+
+def told(err):
+    found = re.search(r"covers a diffusion time of (\S+)(?: \(lambda (\S+)\))?", err)
+    check(found, err)
+    return float(found[1].rstrip(".")), found[2] and float(found[2])
+
+
+@case
+def the_diffusion_time_is_told():
+    """As S thin lr lambda; with a warning below 1, and per chain. The lr of sghmc counts by its friction, that of the metric by itself."""
+    problem(n=500, scale=np.array([1, 1, 1, 0.2]))
+    expected = lambda_of(0.5)
+    steps = ("--prior-precision", 0.5, "--samples", 40, "--thin", 5, "-o", "e.safetensors")
+    for flags, lr, enough in ((("sgd", "--lr", 0.02), 0.02, False), (("sgld", "--lr", 0.5), 0.5, True), (("sgld", "--lr", 0.1, "--chains", 4), 0.025, False),
+                              (("sghmc", "--lr", 0.01), 0.1, False), (("sgld", "--lr", 0.1, "--control-variates", "on"), 0.1, False),
+                              (("sgld", "--lr", 0.5, "--lr-t0", 50, "--lr-power", 1), 0.5 * 50 / 200 * np.log(5), False)):
+        _, err = run(*FIT, "--method", *flags, *steps)
+        time, found = told(err)
+        exact = 200 * lr * expected
+        check(abs(found / expected - 1) < 0.01 and abs(time / exact - 1) < 0.06, (flags, found, expected, time, exact))
+        check((exact >= 1) == ("warning: the chain" not in err and "warning: each chain" not in err), (exact, err))
+        check(exact >= 1 or "--precondition kfac" in err, err)
+    _, err = run(*FIT, *KFAC, "--lr", 0.05, *steps)
+    check(told(err) == (10, None) and "note: the chain" in err, err)
+    _, err = run(*FIT, "--method", "bootstrap", "--samples", 3, "-o", "e.safetensors")
+    check("diffusion" not in err, err)
+
+
+@case
+def members_that_are_too_wide_are_doubted():
+    """The virial ratio against numpy; steps that are too long for a head whose posterior is no Gaussian."""
+    problem(n=400)
+    run(*FIT, "--method", "map", "-o", "map.safetensors")
+    star, _ = tensors("map.safetensors")
+    np.savez("head.npz", W=star["W"][0], b=star["b"][0])
+    _, err = run(*FIT, *KFAC, "--weights", "w.npy", "--head", "head.npz", "--samples", 20, "-o", "e.safetensors")
+    found = float(re.search(r"virial ratio of the members of sgld is ([0-9.]+)", err)[1])
+    member, _ = tensors("e.safetensors")
+    z, y, w = np.load("z.npy").astype(float), np.load("y.npy"), np.load("w.npy").astype(float)
+    x = np.hstack([z, np.ones((len(z), 1))])
+    join = lambda a: np.concatenate([a["W"], a["b"][:, :, None]], 2).astype(float)
+    ratios = []
+    for theta in join(member)[10:]:
+        f = x @ theta.T
+        p = np.exp(f - f.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        g = ((p - np.eye(3)[y]) * w[:, None]).T @ x + theta
+        ratios.append(((theta - join(star)[0]) * g).sum() / theta.size)
+    check(abs(found / np.mean(ratios) - 1) < 0.01 and "note: the virial" in err, (found, np.mean(ratios)))
+    _, err = run(*FIT, *KFAC, "--lr", 1.5, "--samples", 20, "-o", "e.safetensors")
+    check("warning: the virial ratio" in err and "too wide" in err, err)
 
 
 @case

@@ -136,8 +136,7 @@ static void test_tiny(void **state) {
 }
 
 static void count_warnings(void *user, ll_log_level level, const char *sentence) {
-    (void)sentence;
-    *(int *)user += level == LL_LOG_WARNING;
+    *(int *)user += level == LL_LOG_WARNING && !strstr(sentence, "diffusion time");
 }
 
 /* compare warns once for each method that gives reason. */
