@@ -133,7 +133,12 @@ static ll_status read_part(ll_predictions **out, ll_context *ctx, ll_bundle *bun
     source s = {.bundle = bundle, .path = path, .prefix = prefix};
     find(&s, "label");
     ll_array label = s.at >= 0 ? ll_bundle_array(bundle, s.at) : (ll_array){0};
-    if (s.at < 0 || label.rank < 1 || label.shape[0] < 1)
+    find(&s, "set_size");
+    if (label.rank < 1 && s.at >= 0)
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "%s holds sets of classes, not predictions; lastlayer sets measures them when it makes them (`apply-labels`)",
+                        path);
+    if (label.rank < 1 || label.shape[0] < 1)
         return lli_fail(ctx, LL_ERR_DATA,
                         "%s holds no predictions (no array %slabel); make them with lastlayer predict, or use `probs` or `logits`", path,
                         prefix);

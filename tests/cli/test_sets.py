@@ -254,6 +254,8 @@ def refusals():
     fails(5, *words, "--apply-labels", "y.npy", words=["300"])
     fails(2, *words, "-o", "p.npy", words=["p.npy"])
     fails(2, *words, "-o", "s.unknown", words=["s.unknown"])
+    run(*words, "-o", "s.npz")
+    fails(5, "evaluate", "s.npz", "--labels", "t.npy", words=["sets of classes", "--apply-labels"])
     samples.make()
     run(*samples.FIT, "--method", "point", "-o", "e.safetensors")
     run("predict", "e.safetensors", *samples.PREDICT, "-o", "none.npz")
