@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,34 @@ struct ll_cluster {
 
 /* ---- the end of a broken job ---- */
 
+/* Does a program with such a name have this number? */
+static bool is_launcher(pid_t pid) {
+    static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun"};
+    char path[64], name[64] = "";
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    bool found = fgets(name, sizeof name, file) != NULL, is = false;
+    fclose(file);
+    for (size_t i = 0; found && i < LLI_COUNT(names); i++)
+        is = is || strncmp(name, names[i], strlen(names[i])) == 0;
+    return is;
+}
+
+/* mpirun waits for ever for a machine that no longer answers. If it is the one that started us, it gets some time to end by itself. */
+static void watch_launcher(void) {
+    pid_t launcher = getppid();
+    if (!is_launcher(launcher) || fork() != 0)
+        return;
+    setsid();
+    sleep(GRACE);
+    kill(launcher, SIGKILL);
+    _exit(0);
+}
+
 static void end_all(ll_cluster *c, ll_status status) {
+    watch_launcher();
     alarm(GRACE); /* MPI may wait for the rank that is lost */
     MPI_Abort(c->comm, (int)status);
     _exit((int)status);

@@ -4,12 +4,20 @@
 
   bytes   every method, predictions, a search on 1, 2, 3, 4 and 7 ranks, Open MPI and MPICH
   kills   SIGKILL of a random rank at 20 moments, then the same command on another number of ranks
+  links   four network namespaces with names and addresses of their own, one link cut: the sentence, and the end of the job, within the deadline
+  files   1000 small files give the bytes of one large one, on three ranks
+  slurm   the array of examples/cluster on a Slurm of this machine alone, to the bytes of one process
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
+
+import cluster_files
+import namespaces
+import slurm_here
 
 root = pathlib.Path(__file__).resolve().parent.parent.parent
 os.chdir(root)
@@ -36,9 +44,39 @@ def tests(name, **env):
     return good
 
 
+def links():
+    good = True
+    for title, (folder, option) in FOLDERS.items():
+        build(folder, option)
+        why = namespaces.cut_link(root / folder / "lastlayer-mpi", option)
+        print(f"   {title}: {why or 'passed'}", flush=True)
+        good = good and not why
+    return good
+
+
+def files():
+    build(*FOLDERS["Open MPI"])
+    why = cluster_files.check(root / "build-openmpi")
+    print(f"   {why or 'passed'}", flush=True)
+    return not why
+
+
+def slurm():
+    build(*FOLDERS["Open MPI"])
+    if not shutil.which("slurmctld"):
+        print("   slurmctld is missing: tools/setup cluster installs it", flush=True)
+        return False
+    why = slurm_here.run_array(root, root / "build-openmpi/lastlayer")
+    print(f"   {why or 'passed'}", flush=True)
+    return not why
+
+
 STAGES = {
     "bytes": ("the bytes of one process on 1, 2, 3, 4 and 7 ranks", lambda: tests("ranks", RANKS="1 2 3 4 7")),
     "kills": ("20 kills, resumed on another number of ranks", lambda: tests("faults", KILLS="20")),
+    "links": ("one of four links cut, within the deadline", links),
+    "files": ("1000 small files as one large one", files),
+    "slurm": ("the Slurm array of examples/cluster", slurm),
 }
 
 
