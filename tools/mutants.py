@@ -4,7 +4,7 @@
 
   mutants.py                     40 changes in each room of ROOMS
   mutants.py --count 10 data     10 changes in src/data
-  mutants.py --own data          only with the tests of tests/data, to see what to write
+  mutants.py --own --trial data  only with the tests of tests/data, to see what to write; the table stays as it is
   mutants.py --table             compares the table in docs/reliability.md with tests/mutants.csv
 
 A change flips a comparison, swaps an operator, drops a statement or alters a constant. It is killed when a test fails, crashes or hangs
@@ -41,7 +41,7 @@ ROOMS = {
 }
 TABLE = root / "tests/mutants.csv"
 EQUIVALENT = root / "tests/equivalent.csv"  # changes that no test can notice, with the reason
-FIELDS = ("room", "lines", "changes", "killed", "equivalent", "seed")
+FIELDS = ("room", "lines", "changes", "killed", "equivalent", "seed", "tests")
 FLIPS = {" < ": (" <= ", " >= "), " <= ": (" < ", " > "), " > ": (" >= ", " <= "), " >= ": (" > ", " < "), " == ": (" != ",), " != ": (" == ",),
          " && ": (" || ",), " || ": (" && ",), " + ": (" - ",), " - ": (" + ",), " * ": (" / ",), " += ": (" -= ", " = "), " -= ": (" += ",),
          "true": ("false",), "false": ("true",), "fmin(": ("fmax(",), "fmax(": ("fmin(",)}
@@ -213,10 +213,11 @@ def rows():
 
 
 def table():
-    lines = ["| room | lines | changes | killed | share | equivalent | seed |", "|---|---:|---:|---:|---:|---:|---|"]
+    lines = ["| room | lines | changes | killed | share | equivalent | seed | tests |", "|---|---:|---:|---:|---:|---:|---|---|"]
     for row in rows():
         share = 100 * int(row["killed"]) / int(row["changes"])
-        lines.append(f"| `{row['room']}` | {row['lines']} | {row['changes']} | {row['killed']} | {share:.0f} % | {row['equivalent']} | {row['seed']} |")
+        lines.append(f"| `{row['room']}` | {row['lines']} | {row['changes']} | {row['killed']} | {share:.0f} % | {row['equivalent']} | {row['seed']} | "
+                     f"{row['tests']} |")
     return "\n".join(lines) + "\n"
 
 
@@ -225,7 +226,8 @@ def main():
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help="rooms of src/; all that the table has, if none is named")
     parser.add_argument("--count", type=int, default=40, help="changes per room (40)")
     parser.add_argument("--seed", default="1", help="which lines are drawn (1)")
-    parser.add_argument("--own", action="store_true", help="only the suite of the room's name, which is quick; the table stays as it is")
+    parser.add_argument("--trial", action="store_true", help="only print: the table stays as it is")
+    parser.add_argument("--own", action="store_true", help="only the suite of the room's name, which is quick")
     parser.add_argument("--table", action="store_true", help="only compare the page with the counts")
     args = parser.parse_args()
     if args.table:
@@ -240,14 +242,15 @@ def main():
         begin = time.time()
         lines, done, killed, equivalent = judge(room, args.count, args.seed, args.own)
         print(f"{room}: {killed} of {done} changes noticed, {equivalent} more are equivalent, {time.time() - begin:.0f} s", flush=True)
-        if args.own:
+        if args.trial:
             continue
-        found[room] = {"room": room, "lines": lines, "changes": done, "killed": killed, "equivalent": equivalent, "seed": args.seed}
+        found[room] = {"room": room, "lines": lines, "changes": done, "killed": killed, "equivalent": equivalent, "seed": args.seed,
+                       "tests": "own" if args.own else "all"}
         with open(TABLE, "w", newline="") as file:
             writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(found[name] for name in ROOMS if name in found)
-    if not args.own:
+    if not args.trial:
         counts.write(TABLE, table())
 
 

@@ -108,6 +108,10 @@ static void test_refused(void **state) {
     CHECK_FAILS(ctx, LL_ERR_DATA, "two: the images are 5 x 4 x 1 but those of one 5 x 5 x 1", lli_images_join(&data, ctx, two, 2, 0));
     two[0].labels = &labels;
     CHECK_FAILS(ctx, LL_ERR_DATA, "5 labels for 2 rows", lli_images_join(&data, ctx, two, 1, 0));
+    static const int32_t huge[2] = {0, 100000000};
+    labels = ll_array_view(huge, LL_DTYPE_I32, 1, (const int64_t[]){2});
+    CHECK_FAILS(ctx, LL_ERR_DATA, "one: the largest label is 100000000, which means 100000001 classes for 2 images; number them from 0",
+                lli_images_join(&data, ctx, two, 1, 0));
     ll_context_free(ctx);
 }
 

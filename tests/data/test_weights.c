@@ -81,6 +81,11 @@ static void test_balanced(void **state) {
     CHECK_OK(s.ctx, ll_dataset_weigh(s.ctx, s.data, &w, NULL));
     CHECK_OK(s.ctx, ll_dataset_balance(s.ctx, s.data));
     expect(s.data, (double[]){d, e, 2 * e, 0, e, d});
+    const double large[N] = {1, 1, 1, 3e38, 1, 1}; /* class 2 is rare: times 2 */
+    w = view(large, N);
+    CHECK_OK(s.ctx, ll_dataset_weigh(s.ctx, s.data, &w, NULL));
+    CHECK_FAILS(s.ctx, LL_ERR_DATA, "balanced classes: the weight of row 3 is 6e+38; expected a number that f32 can hold",
+                ll_dataset_balance(s.ctx, s.data));
     scene_free(&s);
     scene bare = scene_new(false);
     CHECK_FAILS(bare.ctx, LL_ERR_DATA, "balanced by their labels", ll_dataset_balance(bare.ctx, bare.data));
