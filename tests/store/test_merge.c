@@ -250,6 +250,12 @@ static void test_parts_of_others(void **state) {
             refused(ctx, p, &made, LL_ERR_DATA, "are parts of different outputs: their arrays differ");
         }
     }
+    for (int p = 0; p < 3; p++) { /* a number alone has no rows to be divided */
+        part made = ensemble_part(p);
+        made.arrays[2].array = ll_array_view(weight, LL_DTYPE_F64, 0, NULL);
+        write_arrays(ctx, names[p], &made);
+    }
+    CHECK_FAILS(ctx, LL_ERR_DATA, "are parts of different outputs: their arrays differ", ll_merge(ctx, folder_path("e.safetensors")));
     static const entry unknown[] = {{LLI_PARTS_KIND, "sausage"}, {"part_sort", "ensemble"}};
     for (size_t i = 0; i < LLI_COUNT(unknown); i++) {
         for (int p = 0; p < 3; p++) {

@@ -309,8 +309,10 @@ static void test_refused(void **state) {
     folder_bytes file = folder_read("run.safetensors.partial");
     folder_write("run.safetensors.partial", file.data, file.size - 1);
     refused(ctx, e, FLOATS, TASKS);
-    folder_write("run.safetensors.partial", file.data, 9); /* less than a header */
-    refused(ctx, e, FLOATS, TASKS);
+    for (size_t size = 8; size < 10; size++) { /* less than a header */
+        folder_write("run.safetensors.partial", file.data, size);
+        refused(ctx, e, FLOATS, TASKS);
+    }
     folder_write("run.safetensors.partial", file.data, file.size);
     ll_ensemble_free(e);
     e = whole(ctx, "7"); /* the file to compare with */

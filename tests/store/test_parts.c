@@ -80,8 +80,15 @@ static void test_find(void **state) {
     CHECK_FAILS(ctx, LL_ERR_READ, "has no parts", lli_parts_find(&parts, ctx, path));
     touch(".part-2-of-3", true);
     CHECK_FAILS(ctx, LL_ERR_READ, "parts 1, 3 of 3 are missing; run them, with resume", lli_parts_find(&parts, ctx, path));
-    touch(".part-3-of-3", true);
     touch(".part-1-of-3", true);
+    touch(".part-2-of-3.partial", true); /* of parts that are there: no reason to resume */
+    CHECK_FAILS(ctx, LL_ERR_READ, "part 3 of 3 is missing; run it, then merge again", lli_parts_find(&parts, ctx, path));
+    touch(".part-2-of-3.partial", false);
+    touch(".part-3-of-3.partial", true);
+    CHECK_FAILS(ctx, LL_ERR_READ, "part 3 of 3 is missing; run it, with resume where it was begun, then merge again",
+                lli_parts_find(&parts, ctx, path));
+    touch(".part-3-of-3.partial", false);
+    touch(".part-3-of-3", true);
     CHECK_OK(ctx, lli_parts_find(&parts, ctx, path));
     assert_int_equal(parts.count, 3);
     assert_non_null(strstr(parts.path[2], "e[1].safetensors.part-3-of-3"));
