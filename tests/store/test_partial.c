@@ -45,7 +45,7 @@ static ll_ensemble *whole(ll_context *ctx, const char *seed) {
 
 static lli_partial *begin(ll_context *ctx, const ll_ensemble *e, bool resume, int64_t tasks) {
     lli_partial *p;
-    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("run.safetensors"), resume));
+    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("run.safetensors"), resume ? LLI_OUTFILE_RESUME : LLI_OUTFILE_NEW));
     CHECK_OK(ctx, lli_partial_begin(ctx, p, &e->plan, FLOATS, tasks));
     return p;
 }
@@ -284,7 +284,7 @@ static void test_torn(void **state) {
 static void refused(ll_context *ctx, const ll_ensemble *e, int64_t floats, int64_t tasks) {
     folder_bytes before = folder_read("run.safetensors.partial");
     lli_partial *p;
-    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("run.safetensors"), true));
+    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("run.safetensors"), LLI_OUTFILE_RESUME));
     CHECK_FAILS(ctx, LL_ERR_USAGE, "run.safetensors.partial was begun with other options, other data or another version",
                 lli_partial_begin(ctx, p, &e->plan, floats, tasks));
     lli_partial_abandon(ctx, p, LL_ERR_USAGE);
@@ -304,7 +304,7 @@ static void test_refused(void **state) {
     refused(ctx, e, FLOATS + 1, TASKS); /* it would be longer */
     refused(ctx, e, FLOATS, TASKS + 1);
     CHECK_FAILS(ctx, LL_ERR_WRITE, "run.safetensors.partial holds an unfinished run",
-                lli_partial_open(&p, ctx, folder_path("run.safetensors"), false));
+                lli_partial_open(&p, ctx, folder_path("run.safetensors"), LLI_OUTFILE_NEW));
     assert_null(p);
     folder_bytes file = folder_read("run.safetensors.partial");
     folder_write("run.safetensors.partial", file.data, file.size - 1);
@@ -357,7 +357,7 @@ static void test_part(void **state) {
     ll_ensemble *e = whole(ctx, "7");
     const lli_share part = {1, 3};
     lli_partial *p;
-    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("e.safetensors.part-2-of-3"), false));
+    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("e.safetensors.part-2-of-3"), LLI_OUTFILE_NEW));
     CHECK_OK(ctx, lli_partial_begin(ctx, p, &e->plan, FLOATS, TASKS));
     save(ctx, p, 4);
     save(ctx, p, 1);
@@ -385,7 +385,7 @@ static void test_part(void **state) {
     assert_memory_equal(bundle->items[2].data, e->plan.weight, S * sizeof(double));
     ll_bundle_free(bundle);
     /* it cannot be written: the work stays */
-    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("e.nothing"), false));
+    CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("e.nothing"), LLI_OUTFILE_NEW));
     CHECK_OK(ctx, lli_partial_begin(ctx, p, &e->plan, FLOATS, TASKS));
     save(ctx, p, 1);
     assert_int_not_equal(lli_partial_commit_part(ctx, p, &e->plan, &part), LL_OK);
