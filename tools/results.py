@@ -5,6 +5,7 @@
   results.py mnist fashion notmnist steps vgg   images by name (tools/get-data)
   results.py resnet56 imagenet                  features of $LASTLAYER_TEST_DATA
   results.py promises                           on the features of make demo, and CLINC150 of $LASTLAYER_TEST_DATA
+  results.py ood                                images by name, letters and CLINC150 of $LASTLAYER_TEST_DATA
   results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
 
 It says first what each took the last time. Everything is made in results/, where what is there is not made again: after a kill, run it again.
@@ -20,6 +21,7 @@ import time
 import numpy as np
 
 import ensembles
+import ood_scores
 
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
@@ -174,6 +176,21 @@ def promises():
     keep("promises")
 
 
+def ood():
+    """Every score from features on three tasks: docs/results/ood."""
+    letters = features("notmnist/notmnist-t10k-images-idx3-ubyte.gz")
+    digits = ood_scores.encoded(lastlayer, "mnist", ["--data", "mnist"], ["--data", "mnist", "--out-data", letters])
+    clothes = ood_scores.encoded(lastlayer, "fashion", ["--data", "fashion", "--classes", "first:5"], ["--data", "fashion"])
+    tasks = {"MNIST, notMNIST": digits, "Fashion-MNIST, other classes": clothes, "CLINC150, out of scope": features("clinc150/clinc150.npz")}
+    results = {}
+    for title, rows in tasks.items():
+        results[title] = ood_scores.measure(lastlayer, title.split(",")[0].lower(), rows, pathlib.Path("results/ood"))
+    keep("ood")
+    to = root / "docs/results/ood"
+    (to / "tables.md").write_text(ood_scores.page(results))
+    (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
 def cost(folder):
     """What the commands of an experiment took the last time."""
     file = root / "docs/results" / folder / "run.json"
@@ -186,7 +203,7 @@ def cost(folder):
 RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": (lambda: images("fashion"), "fashion"),
        "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
        "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "imagenet": (imagenet, "imagenet-resnet50"),
-       "ensembles": (worth, "ensembles"), "promises": (promises, "promises")}
+       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:

@@ -121,6 +121,24 @@ static void add_table(lli_text *out, ll_context *ctx, const ll_comparison *c, ll
     lli_table_release(&table);
 }
 
+/* Scores from features know no members: one line for all methods. */
+static void add_scores(lli_text *out, const ll_comparison *c) {
+    const char *begin = "\nOf features alone, the same for every method: ";
+    for (int64_t i = 0; i < c->count; i++)
+        for (ll_confidence by = 0; by < LL_CONFIDENCE_COUNT && !c->rows[i].diverged; by++) {
+            const ll_evaluation *e = c->rows[i].evaluation;
+            if (!ll_confidence_needs_scores(by) || isnan(e->ood[by].auroc) || c->rows[i].temperature > 0)
+                continue;
+            lli_text_add(out, "%sAUROC %s ", begin, ll_confidence_name(by));
+            lli_table_number_text(out, e->ood[by].auroc);
+            if (!isnan(e->intervals.ood_auroc[by].lo))
+                lli_text_add(out, " [%.3f, %.3f]", e->intervals.ood_auroc[by].lo, e->intervals.ood_auroc[by].hi);
+            begin = ", ";
+        }
+    if (begin[0] == ',')
+        lli_text_add(out, "\n");
+}
+
 static void add_gap(lli_table *table, ll_context *ctx, const lli_comparison_gap *gap, ll_metric m, double level) {
     lli_text cell;
     lli_text_init(&cell, ctx);
@@ -251,6 +269,7 @@ ll_status ll_comparison_text(char **out, ll_context *ctx, const ll_comparison *c
     else
         add_table(&text, ctx, c, form);
     if (form == LL_TEXT_PLAIN || form == LL_TEXT_MARKDOWN) {
+        add_scores(&text, c);
         add_differences(&text, ctx, c, form);
         add_recommendation(&text, c);
         add_rules(&text, c, form);

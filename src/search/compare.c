@@ -109,6 +109,8 @@ static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_datase
     return o->out ? check_rows(ctx, train, o->out, "out-of-distribution") : LL_OK;
 }
 
+#define SCORES "rmds++" /* shown where there are rows unlike those of training, unless others are named */
+
 /* An entry for each method that starts at theta*, and the order of their tasks. */
 static ll_status work_init(ll_context *ctx, work *c, const lli_found_theta *found, const ll_dataset *train, const ll_fit_options *options,
                            lli_meter *meter) {
@@ -121,8 +123,11 @@ static ll_status work_init(ll_context *ctx, work *c, const lli_found_theta *foun
         bool found_before = method->needs & LLI_NEEDS_OTHER_START && !isnan(found->star.gradient_norm);
         if (method->needs & (LLI_NEEDS_RECIPE | LLI_NEEDS_TIME | LLI_NEEDS_NAMING) || !(method->places & place) || found_before)
             continue;
+        ll_fit_options own = *options;
+        if (c->count > 0)
+            own.scores = NULL; /* those of the first are those of all */
         entry *e = &c->entries[c->count++];
-        LLI_TRY(entry_init(ctx, e, found, train, options, name, meter));
+        LLI_TRY(entry_init(ctx, e, found, train, &own, name, meter));
         steps += e->fit.method->steps(&e->fit);
     }
     lli_meter_init(meter, "fitting", steps);
@@ -190,6 +195,8 @@ static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset 
     const ll_dataset *train = weighted ? weighted : all;
     ll_fit_options each = ll_fit_options_default();
     LLI_DO(lli_abi_take(ctx, "ll_fit_options", &each, sizeof each, options->fit, 0));
+    if (!each.scores && options->out && lli_place_of(network, each.layers) == LLI_PLACE_HEAD)
+        each.scores = SCORES;
     ll_fit_options shared = each;
     shared.method = ll_fit_options_default().method;
     shared.precondition = ll_fit_options_default().precondition;

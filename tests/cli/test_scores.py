@@ -218,6 +218,22 @@ def scores_go_where_confidences_go():
 
 
 @case
+def compare_shows_a_score_once():
+    z, y, new = problem()
+    z, y, new = np.load("z.npy"), np.load("y.npy"), np.load("new.npy")
+    np.savez("all.npz", features_train=z[:600], labels_train=y[:600], features_val=z[600:700], labels_val=y[600:700],
+             features_test=z[700:], labels_test=y[700:], features_out=new[30:])
+    few = ("compare", "--features", "all.npz", "--samples", 2, "--epochs", 1)
+    out, _ = run(*few)
+    check(out.count("AUROC rmds++ ") == 1 and "energy" not in out, out)
+    rows = json.loads(run(*few, "--json")[0])
+    check(rows["recommendation"]["criterion"] == "aurc_sr", rows["recommendation"])
+    out, _ = run(*few, "--scores", "energy,knn")
+    check(out.count("AUROC energy ") == 1 and out.count("AUROC knn ") == 1 and "rmds" not in out, out)
+    check("Of features alone" not in run(*few, "--scores", "none")[0], "--scores none shows one")
+
+
+@case
 def without_theta_the_members_are_meant():
     z, y, new = problem()
     fit("e.safetensors", "--scores", "energy", "--samples", 3, method="sgd")
