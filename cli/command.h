@@ -41,8 +41,8 @@ typedef struct command {
     ll_status (*run)(ll_context *ctx, const void *args, const parsed *typed);
 } command;
 
-extern const command cmd_train, cmd_import, cmd_encode, cmd_fit, cmd_calibrate, cmd_predict, cmd_evaluate, cmd_threshold, cmd_certify,
-    cmd_verify, cmd_sets, cmd_merge, cmd_compare, cmd_search, cmd_reproduce, cmd_report, cmd_inspect, cmd_convert;
+extern const command cmd_train, cmd_import, cmd_encode, cmd_fit, cmd_diagnose, cmd_calibrate, cmd_predict, cmd_evaluate, cmd_threshold,
+    cmd_certify, cmd_verify, cmd_sets, cmd_merge, cmd_compare, cmd_search, cmd_reproduce, cmd_report, cmd_inspect, cmd_convert;
 
 /* All of them, in the order of the pipeline. */
 extern const command *const commands[];

@@ -12,8 +12,9 @@
 #include "term.h"
 
 const command *const commands[] = {
-    &cmd_train,  &cmd_import, &cmd_encode,  &cmd_fit,    &cmd_calibrate, &cmd_predict,   &cmd_evaluate, &cmd_threshold, &cmd_certify,
-    &cmd_verify, &cmd_sets,   &cmd_compare, &cmd_search, &cmd_merge,     &cmd_reproduce, &cmd_report,   &cmd_inspect,   &cmd_convert,
+    &cmd_train,    &cmd_import,    &cmd_encode,  &cmd_fit,     &cmd_diagnose, &cmd_calibrate, &cmd_predict,
+    &cmd_evaluate, &cmd_threshold, &cmd_certify, &cmd_verify,  &cmd_sets,     &cmd_compare,   &cmd_search,
+    &cmd_merge,    &cmd_reproduce, &cmd_report,  &cmd_inspect, &cmd_convert,
 };
 const size_t command_count = COUNT(commands);
 

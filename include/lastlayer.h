@@ -1287,6 +1287,35 @@ LL_API ll_status ll_sets_text(char **out, ll_context *ctx, const ll_set_rule *ru
 /* .csv: a line per row, its size and its classes; else arrays `set` and `set_size` with the rule in the metadata, .npz or .safetensors. */
 LL_API ll_status ll_sets_write(ll_context *ctx, const char *path, const ll_set_rule *rule, const ll_sets *sets) LL_CHECK_RESULT;
 
+/* ---- 17 diagnose --------------------------------------------------------------------------------------------------------- */
+
+/* Whether the chains of an ensemble have mixed, judged by the probability that each member gives to the label of all, on the rows that are
+ * hardest to decide. docs/math/diagnostics.md */
+typedef struct ll_diagnosis ll_diagnosis;
+
+typedef struct ll_diagnosis_info {
+    const char *method;
+    int64_t members, chains;        /* S, and the chains they are from, one after the other */
+    int64_t rows, among;            /* the rows of smallest margin, and how many they were chosen among */
+    double rhat_limit;              /* what independent draws exceed once in a hundred times, at least 1.01 */
+    int64_t above;                  /* rows whose R-hat is above it */
+    double rhat_median, rhat_most;  /* of the rows; NaN where there is one chain */
+    double bulk_median, bulk_least; /* independent draws that the members are worth: for means */
+    double tail_median, tail_least; /* and for the ends of an interval; NaN where all members say the same */
+    bool apart;                     /* more than 5 % of the rows are above the limit: the chains have not met */
+    bool repeating;                 /* the median of bulk is below S/4: members repeat each other */
+} ll_diagnosis_info;
+
+/* For methods with chains; features of any rows, best unseen ones. LL_ERR_USAGE where members have no order, or a chain has fewer than 16.
+ */
+LL_API ll_status ll_diagnose(ll_diagnosis **out, ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data) LL_CHECK_RESULT;
+LL_API void ll_diagnosis_free(ll_diagnosis *diagnosis);
+LL_API const ll_diagnosis_info *ll_diagnosis_view(const ll_diagnosis *diagnosis);
+/* "row" [rows], "rhat", "bulk", "tail" [rows], "draws" [rows,S]; borrows. Rank -1: there is no such array. */
+LL_API ll_array ll_diagnosis_array(const ll_diagnosis *diagnosis, const char *name);
+/* LL_TEXT_PLAIN, or LL_TEXT_JSON with the numbers of each row and the draws of the worst three. */
+LL_API ll_status ll_diagnosis_text(char **out, ll_context *ctx, const ll_diagnosis *diagnosis, ll_text_form form) LL_CHECK_RESULT;
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,7 +20,7 @@ from ._errors import (DataError, DivergedError, Error, FormatError, InternalErro
 from .ensemble import Ensemble, Predictor, fit
 from .functions import calibrate, certify, compare, contrast, evaluate, methods, report, sets, threshold
 from .predictions import Predictions
-from .results import Calibration, Certificate, Comparison, Contrast, Evaluation, Report, Sets, Threshold
+from .results import Calibration, Certificate, Comparison, Contrast, Diagnosis, Evaluation, Report, Sets, Threshold
 
 if TYPE_CHECKING:
     from .classifier import LastLayerClassifier
@@ -45,7 +45,7 @@ def __dir__() -> list:
     return sorted({*globals(), *_DOORS})
 
 __all__ = [
-    "Calibration", "Certificate", "Comparison", "Contrast", "DataError", "DivergedError", "Ensemble", "Error", "Evaluation", "FormatError",
+    "Calibration", "Certificate", "Comparison", "Contrast", "DataError", "Diagnosis", "DivergedError", "Ensemble", "Error", "Evaluation", "FormatError",
     "InternalError", "LastLayerWarning", "OutOfMemoryError", "Predictions", "Predictor", "ReadError", "Report", "Sets", "Threshold",
     "UsageError", "WriteError", "calibrate", "certify", "compare", "contrast", "evaluate", "fit", "load", "methods", "report", "sets",
     "threshold",

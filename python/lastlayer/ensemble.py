@@ -14,7 +14,7 @@ from ._errors import DataError
 from ._keywords import options as keywords
 from ._run import Progress, how
 from .predictions import Predictions
-from .results import Calibration, Certificate, Evaluation
+from .results import Calibration, Certificate, Diagnosis, Evaluation
 
 CONFIDENCES = native.confidences()
 SCORES = tuple(name for name, _, when, _ in native.fields() if name in CONFIDENCES and "scores" in when)
@@ -201,6 +201,11 @@ class Ensemble:
         native.ensemble_set_calibration(self._handle, made._handle, run)
         self._version += 1
         return made
+
+    def diagnose(self, features: Any, *, n_jobs: Optional[int] = None, progress: Progress = None) -> Diagnosis:
+        """Whether the chains of a sampler have mixed, judged on the rows that are hardest to decide; best with `fit(..., chains=4)`."""
+        run = how(n_jobs, None, progress)
+        return Diagnosis(native.diagnose(self._handle, dataset(features, None, run), run))
 
     def uncalibrate(self) -> None:
         """Removes the calibration, and the certificate that was made with it."""

@@ -118,6 +118,21 @@ class Certificate(Result):
         native.certificate_write(self._handle, path_text(path), how())
 
 
+class Diagnosis(Result):
+    """Whether chains have mixed: `d.rhat`, `d.bulk` and `d.tail` over rows, `d.apart` and `d.repeating`; `d.row` are the rows looked at."""
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+
+    def _repr_html_(self) -> str:
+        return lines_html(str(self))
+
+    @property
+    def draws(self) -> np.ndarray:
+        """f64 [rows,S], the probability that each member gives to the label of all; a view."""
+        return view(native.diagnosis_memory(self._handle, "draws"), self._handle)  # type: ignore[return-value]
+
+
 class Calibration(Result):
     """A temperature, or scales and shifts for each class: `c.temperature`, `c.nll_before`, `c.nll`."""
 

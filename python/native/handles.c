@@ -23,6 +23,7 @@ RELEASE(set_rule, ll_set_rule)
 RELEASE(sets, ll_sets)
 RELEASE(comparison, ll_comparison)
 RELEASE(contrast, ll_contrast)
+RELEASE(diagnosis, ll_diagnosis)
 
 static const kind kinds[HANDLE_COUNT] = {
     [HANDLE_ARRAY] = {"lastlayer.array", given_array_free},
@@ -39,6 +40,7 @@ static const kind kinds[HANDLE_COUNT] = {
     [HANDLE_SETS] = {"lastlayer.sets", release_sets},
     [HANDLE_COMPARISON] = {"lastlayer.comparison", release_comparison},
     [HANDLE_CONTRAST] = {"lastlayer.contrast", release_contrast},
+    [HANDLE_DIAGNOSIS] = {"lastlayer.diagnosis", release_diagnosis},
 };
 
 static void destroy(PyObject *capsule) {

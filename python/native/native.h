@@ -28,6 +28,7 @@ typedef enum handle_kind {
     HANDLE_SETS,
     HANDLE_COMPARISON,
     HANDLE_CONTRAST,
+    HANDLE_DIAGNOSIS,
     HANDLE_COUNT
 } handle_kind;
 

@@ -181,6 +181,40 @@ static PyObject *sets(PyObject *module, PyObject *args) {
     return owner ? Py_BuildValue("(NNN)", owner, memory_of(&set), memory_of(&size)) : NULL;
 }
 
+typedef struct diagnose_call {
+    ll_diagnosis *out;
+    const ll_ensemble *ensemble;
+    const ll_dataset *data;
+} diagnose_call;
+
+static ll_status run_diagnose(ll_context *ctx, void *arguments) {
+    diagnose_call *c = arguments;
+    return ll_diagnose(&c->out, ctx, c->ensemble, c->data);
+}
+
+/* diagnose(ensemble, dataset, how) */
+static PyObject *diagnose(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *ensemble, *data, *how;
+    diagnose_call c = {0};
+    if (!PyArg_ParseTuple(args, "OOO", &ensemble, &data, &how) || !(c.ensemble = handle_get(ensemble, HANDLE_ENSEMBLE)) ||
+        !(c.data = handle_get(data, HANDLE_DATASET)) || call_run(how, run_diagnose, &c) != 0)
+        return NULL;
+    return handle_new(HANDLE_DIAGNOSIS, c.out, NULL);
+}
+
+/* diagnosis_memory(diagnosis, name) */
+static PyObject *diagnosis_memory(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *capsule;
+    const char *name;
+    const ll_diagnosis *diagnosis;
+    if (!PyArg_ParseTuple(args, "Os", &capsule, &name) || !(diagnosis = handle_get(capsule, HANDLE_DIAGNOSIS)))
+        return NULL;
+    ll_array array = ll_diagnosis_array(diagnosis, name);
+    return memory_of(&array);
+}
+
 PyMethodDef promise_functions[] = {
     {"calibrate", calibrate, METH_VARARGS, NULL},
     {"calibrate_outputs", calibrate_outputs, METH_VARARGS, NULL},
@@ -188,6 +222,8 @@ PyMethodDef promise_functions[] = {
     {"calibration_info", calibration_info, METH_O, NULL},
     {"certify", certify, METH_VARARGS, NULL},
     {"certificate_write", certificate_write, METH_VARARGS, NULL},
+    {"diagnose", diagnose, METH_VARARGS, NULL},
+    {"diagnosis_memory", diagnosis_memory, METH_VARARGS, NULL},
     {"set_rule", set_rule, METH_VARARGS, NULL},
     {"sets", sets, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

@@ -20,16 +20,17 @@ static ll_status run_text(ll_context *ctx, void *arguments) {
     case HANDLE_CERTIFICATE: return ll_certificate_text(&c->out, ctx, c->object, form);
     case HANDLE_COMPARISON: return ll_comparison_text(&c->out, ctx, c->object, form);
     case HANDLE_CONTRAST: return ll_contrast_text(&c->out, ctx, c->object, form);
+    case HANDLE_DIAGNOSIS: return ll_diagnosis_text(&c->out, ctx, c->object, form);
     default: return ll_sets_text(&c->out, ctx, c->object, c->sets, form);
     }
 }
 
-/* text(object, form, sets): of an evaluation, calibration, certificate, comparison or contrast; of a rule with its sets. The form is a
- * number: 0 plain, 1 JSON, 2 CSV, 3 Markdown. */
+/* text(object, form, sets): of an evaluation, calibration, certificate, comparison, contrast or diagnosis; of a rule with its sets. The
+ * form is a number: 0 plain, 1 JSON, 2 CSV, 3 Markdown. */
 static PyObject *text(PyObject *module, PyObject *args) {
     (void)module;
-    static const handle_kind kinds[] = {HANDLE_EVALUATION, HANDLE_CALIBRATION, HANDLE_CERTIFICATE,
-                                        HANDLE_COMPARISON, HANDLE_CONTRAST,    HANDLE_RULE};
+    static const handle_kind kinds[] = {HANDLE_EVALUATION, HANDLE_CALIBRATION, HANDLE_CERTIFICATE, HANDLE_COMPARISON,
+                                        HANDLE_CONTRAST,   HANDLE_DIAGNOSIS,   HANDLE_RULE};
     PyObject *sets;
     text_call c = {0};
     if (!PyArg_ParseTuple(args, "OiO", &c.capsule, &c.form, &sets) || !handle_get_optional((void **)&c.sets, sets, HANDLE_SETS))

@@ -22,6 +22,7 @@ typedef enum lli_purpose {
     LLI_PURPOSE_SPLIT,         /* rows that choose and rows that report: step = 0, block = position */
     LLI_PURPOSE_BATCH,         /* batches drawn with replacement: step, block = slot in the batch */
     LLI_PURPOSE_DOUBT,         /* training rows on which a new ensemble is checked: step = 0, block = part of the rows */
+    LLI_PURPOSE_DIAGNOSE = 25, /* rows on which chains are diagnosed: step = 0, block = part of the rows */
     LLI_PURPOSE_DRAW = 10,     /* logits drawn from a Gaussian: step = draw, index = row and class */
     LLI_PURPOSE_HOLDOUT = 16,  /* rows kept apart for validation: step = 0, block = position */
     LLI_PURPOSE_CLASSES = 17,  /* a random subset of the classes: step = 0, block = position */

@@ -53,3 +53,14 @@ ll_status lli_row_list_parse(ll_context *ctx, int64_t **out, int64_t *count, con
     }
     return LL_OK;
 }
+
+ll_status lli_row_list_spread(ll_context *ctx, int64_t **out, int64_t *count, int64_t N, int64_t most, lli_stream stream) {
+    int64_t n = LLI_MIN(most, N);
+    LLI_TRY(lli_memory_new(ctx, out, n, sizeof **out));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t first = N / n * i + LLI_MIN(i, N % n), part = N / n + (i < N % n);
+        (*out)[i] = first + (int64_t)lli_rng_below(stream, (uint64_t)i, (uint64_t)part);
+    }
+    *count = n;
+    return LL_OK;
+}

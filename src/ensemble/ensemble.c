@@ -94,6 +94,17 @@ ll_ensemble lli_ensemble_prefix(const ll_ensemble *ensemble, int64_t S) {
     return prefix;
 }
 
+ll_ensemble lli_ensemble_member(const ll_ensemble *ensemble, int64_t s) {
+    static double one = 1;
+    ll_ensemble member = lli_ensemble_prefix(ensemble, 1);
+    member.plan.weight = &one;
+    member.plan.calibration = member.plan.cut = NULL;
+    member.plan.scores.which = 0;
+    for (int i = 0; i < member.plan.model->tensors; i++)
+        member.tensor[i] += s * member.plan.model->tensor[i].count;
+    return member;
+}
+
 int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan) {
     int tensors = plan->model->tensors;
     for (int i = 0; i < tensors; i++) {

@@ -93,6 +93,8 @@ void lli_ensemble_hash(const ll_ensemble *ensemble, char out[LLI_HASH_TEXT]);
 ll_ensemble lli_ensemble_prefix(const ll_ensemble *ensemble, int64_t S);
 /* Scores as the record names them, from the arrays of a file; where theta* is missing, the mean of the members is meant. */
 ll_status lli_ensemble_take_scores(ll_context *ctx, ll_ensemble *e, const ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
+/* Member s alone, of members that are stored, without the calibration, the cut and the scores of the ensemble; a view as above. */
+ll_ensemble lli_ensemble_member(const ll_ensemble *ensemble, int64_t s);
 /* From a file's arrays and metadata; takes the bundle over on success. */
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 

@@ -7,23 +7,22 @@
 
 #include "base/memory.h"
 #include "data/dataset_select.h"
+#include "data/row_list.h"
 #include "methods/diffusion.h"
 #include "methods/virial.h"
 #include "metrics/warning_signs.h"
+#include "pipeline/diagnose.h"
 #include "predict/predictions.h"
 
 /* Enough rows for a median, or to see a loss of accuracy; few passes of dropout are as good as many there. */
 enum { MEDIAN_ROWS = 256, LOSS_ROWS = 1000, LOSS_PASSES = 20 };
+#define CHAIN_ROWS 2000
+#define CHAIN_ROWS_LEAST 200
+#define CHAIN_PRODUCTS 2e9 /* multiply-adds: a fraction of a second */
 
-/* One row from each of n equal parts: any order of the classes in the file is spread over. */
 static ll_status draw_rows(ll_dataset **out, ll_context *ctx, const ll_dataset *data, int64_t most, uint64_t seed) {
-    int64_t N = data->rows.N, n = LLI_MIN(most, N), *rows;
-    LLI_TRY(lli_memory_new(ctx, &rows, n, sizeof *rows));
-    lli_stream stream = lli_rng_stream(seed, LLI_PURPOSE_DOUBT, 0, 0);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t first = N / n * i + LLI_MIN(i, N % n), part = N / n + (i < N % n);
-        rows[i] = first + (int64_t)lli_rng_below(stream, (uint64_t)i, (uint64_t)part);
-    }
+    int64_t n, *rows;
+    LLI_TRY(lli_row_list_spread(ctx, &rows, &n, data->rows.N, most, lli_rng_stream(seed, LLI_PURPOSE_DOUBT, 0, 0)));
     ll_status status = lli_dataset_select(out, ctx, data, rows, n, NULL, 0);
     lli_memory_free(rows);
     return status;
@@ -121,6 +120,28 @@ static ll_status measure_time(ll_context *ctx, const ll_ensemble *ensemble, cons
     return status;
 }
 
+/* A look at fewer rows than lastlayer diagnose takes where members are large: it must not take longer than the fit. */
+static ll_status doubt_chains(ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data) {
+    const lli_ensemble_plan *p = &ensemble->plan;
+    double row = (double)p->S * (double)p->K * (double)p->D;
+    int64_t candidates = (int64_t)fmax(CHAIN_ROWS_LEAST, fmin(CHAIN_ROWS, CHAIN_PRODUCTS / row));
+    ll_diagnosis *diagnosis;
+    LLI_TRY(lli_diagnose(&diagnosis, ctx, ensemble, data, candidates));
+    const ll_diagnosis_info *i = ll_diagnosis_view(diagnosis);
+    if (i->chains > 1)
+        lli_log(ctx, LL_LOG_NOTE,
+                "%" PRId64 " chains on %" PRId64 " training rows of small margin: median R-hat %.4g (above %.4g on %" PRId64
+                " rows), bulk ESS %.3g, tail ESS %.3g of %" PRId64 " members",
+                i->chains, i->rows, i->rhat_median, i->rhat_limit, i->above, i->bulk_median, i->tail_median, i->members);
+    else
+        lli_log(ctx, LL_LOG_NOTE,
+                "one chain on %" PRId64 " training rows of small margin: median bulk ESS %.3g, tail ESS %.3g of %" PRId64
+                " members; `chains 4` gives an R-hat too",
+                i->rows, i->bulk_median, i->tail_median, i->members);
+    ll_diagnosis_free(diagnosis);
+    return LL_OK;
+}
+
 void lli_fit_warnings(ll_context *ctx, const ll_ensemble *ensemble, const lli_found_theta *found, const ll_fit_options *options,
                       const ll_dataset *data) {
     ll_context aside = *ctx; /* its sentences stay here */
@@ -132,5 +153,7 @@ void lli_fit_warnings(ll_context *ctx, const ll_ensemble *ensemble, const lli_fo
         status = doubt_spread(&aside, &doubted, ensemble, options, data);
     if (status == LL_OK && !doubted)
         status = measure_time(&aside, ensemble, found, options, data);
+    if (status == LL_OK && !doubted && lli_diagnose_check(ensemble) == LLI_DIAGNOSE_YES)
+        status = doubt_chains(&aside, ensemble, data);
     (void)status; /* the ensemble is whole: nothing is lost but a warning */
 }

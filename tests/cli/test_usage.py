@@ -15,6 +15,7 @@ FLAGS = {
     "import": "data classes net input shift scale batchnorm-epsilon output threads memory help",
     "encode": "data out-data output threads block memory help",
     "calibrate": "features labels data probs logits apply output json threads kind force memory help",
+    "diagnose": "features data json threads memory help",
     "certify": "labels probs logits ood risk coverage out-rate confidence by rule seed output save class-names json memory help",
     "verify": "labels probs logits ood memory help",
     "sets": "labels probs logits apply apply-labels output json threads alpha score by-class confidence allow-empty seed memory help",

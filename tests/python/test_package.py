@@ -251,6 +251,19 @@ def comparison():
 
 
 @tap.case
+def diagnosis():
+    made = ll.fit(X, y, method="sgld", samples=80, chains=4)
+    d = made.diagnose(T)
+    assert d.draws.shape == (200, 80) and len(d.row) == 200 and d.chains == 4 and "R-hat" in str(d)
+    p = np.einsum("nd,skd->snk", T, made.W) + made.b[:, None]
+    p = np.exp(p - p.max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    label = p.mean(0)[d.row].argmax(1)
+    assert np.allclose(d.draws, p[:, d.row, label].T, atol=1e-5)
+    raises(ll.UsageError, lambda: ll.fit(X, y, method="bootstrap", samples=20, epochs=1).diagnose(T), "no chain")
+
+
+@tap.case
 def nothing_leaks():
     """Every capsule gives back what it holds: references to the features return to where they were."""
     before = sys.getrefcount(X)
