@@ -517,7 +517,8 @@ LL_API ll_array ll_encoded_classes(const ll_encoded *encoded);    /* whole numbe
 
 typedef struct ll_fit_options {
     size_t struct_size;
-    const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "hmc" "bootstrap" "dropout"; of networks also "ensemble" */
+    const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "swag" "hmc" "bootstrap" "dropout"; of networks
+                               also "ensemble" */
     int64_t samples;        /* S; 0 = the method's default */
     double lr;              /* 0 = auto: 1/(1 + mean |z|^2), for networks at most 0.01 */
     int64_t batch_size;     /* B */

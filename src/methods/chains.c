@@ -88,14 +88,14 @@ lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member) {
     return options;
 }
 
-static ll_status leave_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) {
+ll_status lli_chains_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) {
     if (!fit->store->ops->checkpoint)
         return LL_OK;
     const lli_checkpoint state = {chain->state.step, chain->state.first_nll, chain->state.epoch_nll};
     return fit->store->ops->checkpoint(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain));
 }
 
-static ll_status restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
+ll_status lli_chains_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
     if (!fit->store->ops->restore)
         return LL_OK;
     lli_checkpoint state;
@@ -117,10 +117,10 @@ ll_status lli_chains_train(ll_context *ctx, lli_fit *fit, int64_t task, const ll
         return LL_OK;
     }
     lli_chain_start(chain, options, start);
-    LLI_TRY(restore(ctx, fit, task, chain));
+    LLI_TRY(lli_chains_restore(ctx, fit, task, chain));
     while (chain->state.step < steps) {
         LLI_TRY(lli_chain_run(ctx, chain, (chain->state.step / epoch_steps + 1) * epoch_steps));
-        LLI_TRY(leave_checkpoint(ctx, fit, task, chain));
+        LLI_TRY(lli_chains_checkpoint(ctx, fit, task, chain));
     }
     return lli_fit_save(ctx, fit, task, chain->theta, worker);
 }
@@ -131,7 +131,8 @@ static int64_t chain_samples(const lli_fit *fit) {
 
 int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member) {
     const ll_fit_options *o = &fit->options;
-    return o->burn_in * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (member % chain_samples(fit) + 1) * o->thin;
+    int64_t sample = member % chain_samples(fit);
+    return o->burn_in * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (sample + 1) * o->thin;
 }
 
 int64_t lli_chains_sample_steps(const lli_fit *fit) {
@@ -150,7 +151,7 @@ ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_optio
     lli_chain *chain = ((lli_chains *)fit->prepared)->chain[worker];
     int64_t first = task * chain_samples(fit);
     lli_chain_start(chain, options, fit->star->theta);
-    LLI_TRY(restore(ctx, fit, task, chain));
+    LLI_TRY(lli_chains_restore(ctx, fit, task, chain));
     if (!has_samples_before(fit, first, chain->state.step))
         lli_chain_start(chain, options, fit->star->theta);
     for (int64_t i = first; i < first + chain_samples(fit); i++) {
@@ -158,7 +159,7 @@ ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_optio
             continue; /* restored past this sample: it is in the store */
         LLI_TRY(lli_chain_run(ctx, chain, lli_chains_sample_step(fit, i)));
         LLI_TRY(lli_fit_save(ctx, fit, i, chain->theta, worker));
-        LLI_TRY(leave_checkpoint(ctx, fit, task, chain));
+        LLI_TRY(lli_chains_checkpoint(ctx, fit, task, chain));
     }
     return LL_OK;
 }

@@ -59,7 +59,7 @@ double lli_diffusion_length(const lli_fit *fit) {
     enum { POINTS = 1000 }; /* of a schedule */
     const ll_fit_options *o = &fit->options;
     const lli_optimiser *optimiser = fit->method->optimiser;
-    if (!optimiser || !lli_method_reads(fit->method, LLI_READS(thin)))
+    if (!optimiser || !lli_method_reads(fit->method, LLI_READS(burn_in)))
         return NAN;
     const lli_chain_options chain = lli_chains_options(fit, 0);
     int64_t first = lli_chains_sample_step(fit, 0) - o->thin, steps = o->samples / o->chains * o->thin;

@@ -15,6 +15,7 @@
     row(sgd) \
     row(sgld) \
     row(sghmc) \
+    row(swag) \
     row(hmc) \
     row(bootstrap) \
     row(dropout) \

@@ -31,5 +31,8 @@ static void update(const lli_descent *d, int64_t first, int64_t count, const flo
 
 const lli_rule lli_rule_langevin = {.name = "langevin", .fused = true, .prepare = prepare, .update = update};
 
+const lli_rule lli_rule_swag = {.name = "swag", .slots = LLI_OPTIMISER_SWAG_SLOTS, .fused = true, .prepare = prepare, .update = update};
+
+const lli_optimiser lli_optimiser_swag = {.rule = &lli_rule_swag};
 const lli_optimiser lli_optimiser_sgd = {.rule = &lli_rule_langevin};
 const lli_optimiser lli_optimiser_sgld = {.rule = &lli_rule_langevin, .noise = true};

@@ -42,7 +42,7 @@ typedef struct lli_rule {
     void (*update)(const lli_descent *descent, int64_t first, int64_t count, const float *gradient, double decay);
 } lli_rule;
 
-extern const lli_rule lli_rule_adam, lli_rule_sgd, lli_rule_nesterov, lli_rule_langevin, lli_rule_friction;
+extern const lli_rule lli_rule_adam, lli_rule_sgd, lli_rule_nesterov, lli_rule_langevin, lli_rule_friction, lli_rule_swag;
 
 const lli_rule *lli_optimiser_find(const char *name); /* of those that train networks; NULL if there is none */
 
@@ -56,7 +56,9 @@ struct lli_optimiser {
     double friction;          /* sghmc: the share of the velocity that a step loses */
 };
 
-extern const lli_optimiser lli_optimiser_sgd, lli_optimiser_sgld, lli_optimiser_sghmc; /* of the methods */
+/* Of the methods. */
+extern const lli_optimiser lli_optimiser_sgd, lli_optimiser_sgld, lli_optimiser_sghmc, lli_optimiser_swag;
+enum { LLI_OPTIMISER_SWAG_SLOTS = 22 }; /* which the method fills between steps */
 
 lli_optimiser lli_optimiser_default(const lli_rule *rule);
 

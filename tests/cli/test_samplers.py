@@ -123,6 +123,24 @@ def members_that_are_too_wide_are_doubted():
     check("warning: the virial ratio" in err and "too wide" in err, err)
 
 
+@cases_of([("all held", 12), ("the last 20 of 30", 30)])
+def swag_is_the_gaussian_of_the_snapshots(epochs):
+    """Its snapshots are the members of sgd on independent batches; moments of many draws against numpy."""
+    problem()
+    options = ("--lr", 0.3, "--seed", 5)
+    run(*FIT, "--method", "sgd", *options, "--shuffle", "independent", "--samples", epochs, "-o", "snapshots.safetensors")
+    run(*FIT, "--method", "swag", *options, "--epochs", epochs, "--samples", 8000, "-o", "e.safetensors")
+    join = lambda a: np.concatenate([a["W"], a["b"][:, :, None]], 2).astype(float).reshape(len(a["W"]), -1)
+    seen, draws = join(tensors("snapshots.safetensors")[0]), join(tensors("e.safetensors")[0])
+    running = seen.cumsum(0) / np.arange(1, epochs + 1)[:, None]
+    last = (seen - running)[-20:]
+    covariance = np.diag(seen.var(0)) / 2 + last.T @ last / (2 * (len(last) - 1))
+    width = np.sqrt(covariance.diagonal())
+    check((abs(draws.mean(0) - seen.mean(0)) < 5 * width / 8000**0.5).all(), "the mean")
+    check((abs(np.cov(draws.T) - covariance) < 0.08 * np.outer(width, width)).all(), "the covariance")
+    fails(USAGE, *FIT, "--method", "swag", "--epochs", 1, "-o", "none.safetensors", words="at least two snapshots")
+
+
 @case
 def what_is_recorded():
     problem()

@@ -34,9 +34,14 @@ static inline bool has_chains(const char *method) {
     return lli_method_trains(row_of(method));
 }
 
-/* One chain that gives all members. */
+/* One chain that gives all members, by burn-in and thin. */
 static inline bool is_sampled(const char *method) {
-    return reads_option(method, LLI_READS(thin));
+    return reads_option(method, LLI_READS(burn_in));
+}
+
+/* Chains whose members come in another way. */
+static inline bool has_own_samples(const char *method) {
+    return reads_option(method, LLI_READS(thin)) && !is_sampled(method);
 }
 
 static inline bool is_resampled(const char *method) {

@@ -65,16 +65,25 @@ typedef struct subject {
     const char *shuffle; /* NULL: full */
     int64_t chains;      /* 0: one */
     bool metric;         /* preconditioned, with control variates */
+    int64_t steps;       /* 0: those of the other methods of its kind */
 } subject;
 
 static const subject subjects[] = {
-    {"sgd", false, NULL},           {"sgld", false, NULL},
-    {"bootstrap", false, NULL},     {"dropout", false, NULL},
-    {"sgld", true, NULL},           {"bootstrap", true, NULL},
-    {"dropout", true, NULL},        {"ensemble", true, NULL},
-    {"sgld", false, "independent"}, {"bootstrap", false, "independent"},
-    {"sgld", true, "independent"},  {"sgld", false, NULL, 3},
-    {"sghmc", false, NULL},         {"sgld", false, NULL, 0, true},
+    {"sgd", false, NULL},
+    {"sgld", false, NULL},
+    {"bootstrap", false, NULL},
+    {"dropout", false, NULL},
+    {"sgld", true, NULL},
+    {"bootstrap", true, NULL},
+    {"dropout", true, NULL},
+    {"ensemble", true, NULL},
+    {"sgld", false, "independent"},
+    {"bootstrap", false, "independent"},
+    {"sgld", true, "independent"},
+    {"sgld", false, NULL, 3},
+    {"sghmc", false, NULL},
+    {"sgld", false, NULL, 0, true},
+    {"swag", false, NULL, 0, false, 12},
 };
 
 static ll_status fit_write(const scene *s, ll_context *ctx, const char *name, bool resume) {
@@ -105,6 +114,8 @@ static void scene_init(scene *s, const subject *given) {
     if (given->chains)
         s->o.chains = given->chains;
     s->steps = given->chains ? 3 * (4 + 2 * 3) : row_of(method)->tasks(&s->o) > 1 ? 6 * 3 * 4 : has_masks(method) ? 3 * 4 : 4 + 6 * 3;
+    if (given->steps)
+        s->steps = given->steps;
     s->stride = 1 + s->steps / 80;
     if (given->network) { /* of whose moments and masks nothing may be lost either */
         ll_train_options t = ll_train_options_default("mlp:4,3");
