@@ -56,7 +56,8 @@ def run(*command, **more):
 
 
 def code_of(line):
-    """The line without strings and comments, which mutations leave alone."""
+    """The line without strings, characters and comments, which mutations leave alone."""
+    line = re.sub(r"'(\\.|[^'\\])'", lambda m: "~" * len(m.group()), line)
     return re.sub(r'"(\\.|[^"\\])*"', lambda m: "~" * len(m.group()), re.sub(r"/\*.*?\*/", lambda m: "~" * len(m.group()), line))
 
 
