@@ -22,7 +22,7 @@ static inline void check_rows(const ll_comparison *found, int64_t samples, bool 
         assert_false(r->diverged);
         assert_int_equal(r->samples, several ? samples : 1);
         assert_true(r->seconds_fit >= 0 && r->seconds_predict >= 0);
-        for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        for (int c = 0; c < LL_CONFIDENCE_MSP; c++) {
             bool exists = several || !ll_confidence_needs_members((ll_confidence)c);
             assert_int_equal(isnan(r->evaluation->selective[c].aurc), !exists);
         }

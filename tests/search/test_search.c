@@ -91,7 +91,7 @@ static void change(ll_fit_options *fit, const ll_option *row) {
     case LL_OPTION_SEED: memcpy(at, &(uint64_t){11}, sizeof(uint64_t)); return;
     case LL_OPTION_FLAG: memcpy(at, &(bool){true}, sizeof(bool)); return;
     case LL_OPTION_CHOICE: word = strrchr(row->choices, '|') + 1; break;
-    case LL_OPTION_TEXT: word = "independent"; break; /* of shuffle */
+    case LL_OPTION_TEXT: word = strcmp(row->name, "scores") == 0 ? "energy" : "independent"; break; /* of shuffle */
     default: fail_msg("an option of a new type"); return;
     }
     memcpy(at, &word, sizeof word);
