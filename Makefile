@@ -48,7 +48,7 @@ check-long:     ## longer versions of some tests, for a machine that has hours
 	@tools/setup build check
 	@$(PYTHON) tools/check.py --long
 
-demo:           ## Fashion-MNIST: a network, five methods on its last layer, one table, one page
+demo:           ## Fashion-MNIST: a network, every method on its last layer, one table, one page
 	@tools/setup build demo
 	@$(MAKE) --no-print-directory build/lastlayer
 	@tools/demo
