@@ -75,6 +75,7 @@ def sources_agree_with_themselves():
 def stubs_are_what_runs():
     lacking = [door for door, package in DOORS.items() if importlib.util.find_spec(package) is None]
     allowed = [r"lastlayer\._lastlayer\..*", r"lastlayer\.(.*\.)?(Mapping|Iterable|Iterator|Sequence|Callable)"]
+    allowed.append(r"lastlayer\.classifier\.LastLayerClassifier\.set_\w+_request")  # made by scikit-learn
     pathlib.Path("allowed").write_text("\n".join(allowed + [rf"lastlayer\.{door}" for door in lacking]) + "\n")
     code, text = mypy("mypy.stubtest", "lastlayer", "--mypy-config-file", "mypy.ini", "--allowlist", "allowed", "--ignore-unused-allowlist", **package_path())
     assert code == 0, text
