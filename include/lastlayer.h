@@ -540,6 +540,7 @@ typedef struct ll_fit_options {
     const char *precondition;     /* of sgld on a head: "none"; "kfac": steps as long in each direction as the posterior is wide */
     const char *control_variates; /* of sgld on a head: "on", "off"; "auto": on with a preconditioner */
     const char *scores; /* scores from features that predictions will have: names of LL_SCORE_NAMES with commas, or "all"; NULL = none */
+    bool solve;         /* of bootstrap on a head: each member is the MAP of its resample, instead of epochs of SGD */
 } ll_fit_options;
 
 LL_DEFAULTS(ll_fit_options)

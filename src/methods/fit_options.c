@@ -81,6 +81,8 @@ static const ll_option table[] = {
      "auto: on with a preconditioner", "take batches as differences to theta*, which leaves little of their noise; a second pass per step"},
     {"scores", 0, LL_OPTION_TEXT, AT(scores), "LIST", NULL, 0, 0, false, false, "none",
      "scores from features that predictions will have, with commas: msp, energy, maxlogit, mds, mds++, rmds, rmds++, knn, vim, or all"},
+    {"solve", 0, LL_OPTION_FLAG, AT(solve), NULL, NULL, 0, 0, false, false, NULL,
+     "bootstrap on a head: each member is the MAP of its resample, instead of epochs of SGD"},
 };
 
 const ll_option *ll_fit_options_table(size_t *count) {
@@ -108,12 +110,23 @@ bool lli_fit_controls(const ll_fit_options *o) {
            (given ? strcmp(o->control_variates, "on") == 0 : lli_fit_preconditions(o));
 }
 
+/* Members are solved for: there are no steps. */
+static bool solves(const ll_fit_options *o) {
+    return o->solve && lli_method_reads(lli_method_find(o->method), AT(solve));
+}
+
 bool lli_fit_records(size_t option, const ll_fit_options *o) {
     if (option == AT(chains))
         return o->chains != 1;
     if (option == AT(precondition))
         return lli_fit_preconditions(o);
-    return option != AT(control_variates) || lli_fit_controls(o) || lli_fit_preconditions(o);
+    if (option == AT(control_variates))
+        return lli_fit_controls(o) || lli_fit_preconditions(o);
+    if (option == AT(solve))
+        return o->solve;
+    bool steps = option == AT(lr) || option == AT(batch_size) || option == AT(epochs) || option == AT(shuffle) || option == AT(lr_t0) ||
+                 option == AT(lr_power);
+    return !(steps && solves(o));
 }
 
 /* What knows the whole problem is of heads. */
@@ -196,7 +209,7 @@ double lli_fit_lr(const ll_fit_options *o, const ll_dataset *data, bool network)
 static void choose_lr(ll_context *ctx, ll_fit_options *o, const ll_dataset *data, bool network) {
     const lli_method *method = lli_method_find(o->method);
     o->lr = lli_fit_lr(o, data, network);
-    if (!lli_method_reads(method, AT(lr)))
+    if (!lli_method_reads(method, AT(lr)) || solves(o))
         return;
     if (lli_fit_preconditions(o)) {
         lli_log(ctx, LL_LOG_NOTE, "lr = %.4g of the length of the posterior, in every direction", o->lr);
@@ -233,6 +246,8 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
     LLI_TRY(lli_method_check(ctx, method, lli_place_of(network, out->layers)));
     LLI_TRY(check_around(ctx, out, lli_place_of(network, out->layers)));
     LLI_TRY(check_scores(ctx, out, network));
+    if (network && solves(out))
+        return lli_fail(ctx, LL_ERR_USAGE, "`solve` is for one layer on features, whose MAP is unique; leave it out here");
     warn_of_size(ctx, out, data);
     if (out->samples == 0 || !lli_method_reads(method, AT(samples)))
         out->samples = method->info.samples;

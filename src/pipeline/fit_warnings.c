@@ -149,7 +149,7 @@ void lli_fit_warnings(ll_context *ctx, const ll_ensemble *ensemble, const lli_fo
     bool doubted = false;
     if (ensemble->plan.drop16)
         status = doubt_loss(&aside, ensemble, found, options, data);
-    else if (ensemble->plan.S > 1 && ll_method_uses(options->method, "lr"))
+    else if (ensemble->plan.S > 1 && ll_method_uses(options->method, "lr") && !options->solve)
         status = doubt_spread(&aside, &doubted, ensemble, options, data);
     if (status == LL_OK && !doubted)
         status = measure_time(&aside, ensemble, found, options, data);

@@ -13,8 +13,8 @@ struct lli_objective {
     const lli_kernels *kernels;
     const ll_dataset *data;
     int64_t K, D, ld, ldk, floats;
-    double weight; /* sum of the weights of the rows */
-    double decay;  /* tau / weight */
+    const float *weights; /* of the rows; NULL: all 1 */
+    double tau, weight;   /* sum of the weights */
     int64_t slices, slice_rows;
     float *theta;      /* [K,ld] as the kernels see it */
     double *gradients; /* [slices,K,ld] */
@@ -36,8 +36,9 @@ ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_datas
     o->ld = lli_kernels_stride(o->D);
     o->ldk = lli_kernels_stride_classes(K);
     o->floats = K * o->ld;
+    o->tau = prior_precision;
+    o->weights = data->weights;
     o->weight = lli_dataset_weight(data);
-    o->decay = prior_precision / o->weight;
     /* The cut depends on the problem alone: enough slices to keep workers busy, few enough for their gradients to stay small. */
     int64_t chunks = (data->rows.N - 1) / CHUNK + 1, affordable = ((int64_t)1 << 26) / (o->floats * 8);
     int64_t wanted = LLI_MIN(LLI_MIN(chunks, SLICES_MAX), LLI_MAX(affordable, 2));
@@ -68,6 +69,13 @@ void lli_objective_free(lli_objective *o) {
     lli_memory_free(o);
 }
 
+void lli_objective_weigh(lli_objective *o, const float *weights) {
+    o->weights = weights;
+    o->weight = 0;
+    for (int64_t i = 0; i < o->data->rows.N; i++)
+        o->weight += (double)weights[i];
+}
+
 static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker) {
     lli_objective *o = arg;
     LLI_TRY(lli_cancel_check(ctx));
@@ -75,7 +83,7 @@ static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker
     double *gradient = o->gradients + slice * o->floats;
     memset(gradient, 0, (size_t)o->floats * sizeof *gradient);
     float *z = o->z + worker * CHUNK * o->ld, *g = o->g + worker * CHUNK * o->ldk;
-    const float *weights = o->data->weights;
+    const float *weights = o->weights;
     double nll = 0;
     int64_t end = LLI_MIN((slice + 1) * o->slice_rows, rows->N);
     for (int64_t first = slice * o->slice_rows; first < end; first += CHUNK) {
@@ -92,7 +100,7 @@ static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker
 }
 
 ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, double *gradient, const double *theta) {
-    double square = 0;
+    double square = 0, decay = o->tau / o->weight;
     for (int64_t i = 0; i < o->floats; i++) {
         o->theta[i] = (float)theta[i];
         square += theta[i] * theta[i];
@@ -105,8 +113,8 @@ ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, do
         double sum = 0;
         for (int64_t slice = 0; slice < o->slices; slice++)
             sum += o->gradients[slice * o->floats + i];
-        gradient[i] = sum / o->weight + o->decay * theta[i];
+        gradient[i] = sum / o->weight + decay * theta[i];
     }
-    *value = nll / o->weight + 0.5 * o->decay * square;
+    *value = nll / o->weight + 0.5 * decay * square;
     return LL_OK;
 }

@@ -20,7 +20,8 @@ struct lli_precondition {
     float *z;         /* [workers,CHUNK,ld] */
     char *scratch;    /* [workers,chunk_bytes] of rows in files */
     int64_t chunk_bytes;
-    double *x; /* [n,K] of a solve: one class per column */
+    double *x;     /* [n,K] of a solve: one class per column */
+    bool borrowed; /* L is another's */
 };
 
 /* Rows of z times the square roots of their weights. */
@@ -96,10 +97,26 @@ done:
     return status;
 }
 
+ll_status lli_precondition_share(lli_precondition **out, ll_context *ctx, const lli_precondition *owner) {
+    *out = NULL;
+    lli_precondition *p;
+    LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
+    *p = *owner;
+    p->borrowed = true;
+    p->z = NULL;
+    p->scratch = NULL;
+    ll_status status = lli_memory_new(ctx, &p->x, p->n * p->K, sizeof(double));
+    *out = status == LL_OK ? p : NULL;
+    if (status != LL_OK)
+        lli_memory_free(p);
+    return status;
+}
+
 void lli_precondition_free(lli_precondition *p) {
     if (!p)
         return;
-    lli_memory_free(p->L);
+    if (!p->borrowed)
+        lli_memory_free(p->L);
     lli_memory_free(p->z);
     lli_memory_free(p->scratch);
     lli_memory_free(p->x);
@@ -126,4 +143,18 @@ ll_status lli_precondition_theta(ll_context *ctx, lli_precondition *p, double *u
 
 ll_status lli_precondition_gradient(ll_context *ctx, lli_precondition *p, double *g) {
     return solve(ctx, p, g, lli_cholesky_solve);
+}
+
+ll_status lli_precondition_start(ll_context *ctx, lli_precondition *p, double *theta) {
+    LLI_TRY(lli_cancel_check(ctx));
+    for (int64_t k = 0; k < p->K; k++) {
+        double *t = theta + k * p->ld;
+        for (int64_t i = 0; i < p->n; i++) { /* (L' t)_i reads t from i on */
+            double sum = 0;
+            for (int64_t j = i; j < p->n; j++)
+                sum += p->L[j * p->n + i] * t[j];
+            t[i] = sum;
+        }
+    }
+    return LL_OK;
 }

@@ -14,7 +14,10 @@ typedef struct lli_precondition lli_precondition;
 
 /* Costs 2 N D^2 + D^3/3 operations and 8 D^2 bytes. */
 ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll_dataset *data, int64_t K, double lambda) LL_CHECK_RESULT;
+/* Another one for another thread, which borrows the factor of `owner`. */
+ll_status lli_precondition_share(lli_precondition **out, ll_context *ctx, const lli_precondition *owner) LL_CHECK_RESULT;
 void lli_precondition_free(lli_precondition *p);
+ll_status lli_precondition_start(ll_context *ctx, lli_precondition *p, double *theta /* [K,ld] */) LL_CHECK_RESULT; /* u = U theta */
 /* theta = U^-1 u, and the gradient in u from that in theta, U'^-1 g; both in place, for every class. */
 ll_status lli_precondition_theta(ll_context *ctx, lli_precondition *p, double *u /* [K,ld] */) LL_CHECK_RESULT;
 ll_status lli_precondition_gradient(ll_context *ctx, lli_precondition *p, double *g /* [K,ld] */) LL_CHECK_RESULT;

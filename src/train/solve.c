@@ -19,84 +19,127 @@ enum { WHITE_MAX = 8192 }; /* largest D to whiten */
 
 static const double value_noise = 1e-8;
 
-typedef struct solver {
+struct lli_solve {
+    const ll_dataset *data;
     lli_objective *objective;
     lli_precondition *white; /* the coordinates x; NULL = theta itself */
-    int64_t n;
-    double *x, *theta; /* [n] */
-} solver;
+    int64_t K, D, ld, passes;
+    double *x, *theta; /* [K,ld] */
+};
 
 /* Value and gradient at x; theta and the norm of its gradient on the way. */
 static ll_status evaluate(ll_context *ctx, void *arg, double *value, double *norm, double *g, const double *x) {
-    solver *v = arg;
-    memcpy(v->theta, x, (size_t)v->n * sizeof *x);
+    lli_solve *v = arg;
+    int64_t n = v->K * v->ld;
+    memcpy(v->theta, x, (size_t)n * sizeof *x);
     if (v->white)
         LLI_TRY(lli_precondition_theta(ctx, v->white, v->theta));
     LLI_TRY(lli_objective_run(ctx, v->objective, value, g, v->theta));
+    v->passes++;
     double square = 0;
-    for (int64_t i = 0; i < v->n; i++)
+    for (int64_t i = 0; i < n; i++)
         square += g[i] * g[i];
     *norm = sqrt(square);
     return v->white ? lli_precondition_gradient(ctx, v->white, g) : LL_OK;
 }
 
 void ll_head_solve_options_init(ll_head_solve_options *options, size_t struct_size) {
-    const ll_head_solve_options defaults = {.prior_precision = 1, .tolerance = 1e-5, .iterations_max = 1000};
+    const ll_head_solve_options defaults = {.prior_precision = 1, .tolerance = LLI_SOLVE_TOLERANCE, .iterations_max = 1000};
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-static void solver_release(solver *v) {
+ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision,
+                        const lli_solve *owner) {
+    *out = NULL;
+    int64_t D = data->rows.D, ld = lli_kernels_stride(D), count;
+    if (!lli_multiply(&count, K, ld))
+        return lli_fail(ctx, LL_ERR_MEMORY, "a head of %" PRId64 " classes and %" PRId64 " features is too large to solve for", K, D);
+    lli_solve *v;
+    LLI_TRY(lli_memory_new(ctx, &v, 1, sizeof *v));
+    ll_status status;
+    *v = (lli_solve){.data = data, .K = K, .D = D, .ld = ld};
+    LLI_DO(lli_objective_new(&v->objective, ctx, data, K, prior_precision));
+    LLI_DO(lli_memory_new(ctx, &v->x, count, sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &v->theta, count, sizeof(double)));
+    if (owner && owner->white)
+        LLI_DO(lli_precondition_share(&v->white, ctx, owner->white));
+    else if (D <= WHITE_MAX)
+        LLI_DO(lli_precondition_new(&v->white, ctx, data, K, 10 * prior_precision / lli_dataset_weight(data)));
+    *out = v;
+    v = NULL;
+done:
+    lli_solve_free(v);
+    return status;
+}
+
+void lli_solve_free(lli_solve *v) {
+    if (!v)
+        return;
     lli_memory_free(v->x);
     lli_memory_free(v->theta);
     lli_objective_free(v->objective);
     lli_precondition_free(v->white);
+    lli_memory_free(v);
 }
 
-/* Every row of the data has a positive weight. */
-static ll_status solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *o) {
-    LLI_TRY(lli_dataset_check_trainable(ctx, data, false));
-    int64_t K = data->K, D = data->rows.D, ld = lli_kernels_stride(D), count;
-    if (!lli_multiply(&count, K, ld))
-        return lli_fail(ctx, LL_ERR_MEMORY, "a head of %" PRId64 " classes and %" PRId64 " features is too large to solve for", K, D);
-    solver v = {.n = K * ld};
-    ll_head *head = NULL;
-    ll_status status;
-    LLI_DO(lli_objective_new(&v.objective, ctx, data, K, o->prior_precision));
-    LLI_DO(lli_memory_new(ctx, &v.x, v.n, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &v.theta, v.n, sizeof(double)));
-    if (D <= WHITE_MAX)
-        LLI_DO(lli_precondition_new(&v.white, ctx, data, K, 10 * o->prior_precision / lli_dataset_weight(data)));
-    LLI_DO(lli_head_alloc(&head, ctx, K, D));
+ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result, float *W, float *b, const float *weights,
+                        const ll_head_solve_options *o) {
+    int64_t K = v->K, D = v->D, ld = v->ld;
+    memset(v->x, 0, (size_t)(K * ld) * sizeof *v->x);
+    for (int64_t k = 0; k < K; k++) {
+        for (int64_t j = 0; j < D; j++)
+            v->x[k * ld + j] = (double)W[k * D + j];
+        v->x[k * ld + D] = (double)b[k];
+    }
+    if (v->white)
+        LLI_TRY(lli_precondition_start(ctx, v->white, v->x));
+    if (weights)
+        lli_objective_weigh(v->objective, weights);
     lli_minimise m = {
-        .n = v.n,
+        .n = K * ld,
         .function = evaluate,
-        .arg = &v,
+        .arg = v,
         .tolerance = o->tolerance,
         .iterations_max = o->iterations_max,
         .noise = value_noise,
         .what = "solving for theta*",
     };
-    LLI_DO(lli_minimise_run(ctx, &m, v.x));
-    head->gradient_norm = m.norm;
+    v->passes = 0;
+    LLI_TRY(lli_minimise_run(ctx, &m, v->x));
+    *result = (lli_solve_result){m.norm, m.iterations, v->passes};
     for (int64_t k = 0; k < K; k++) {
         for (int64_t j = 0; j < D; j++)
-            head->W[k * D + j] = (float)v.theta[k * ld + j];
-        head->b[k] = (float)v.theta[k * ld + D];
+            W[k * D + j] = (float)v->theta[k * ld + j];
+        b[k] = (float)v->theta[k * ld + D];
     }
+    return LL_OK;
+}
+
+/* Every row of the data has a positive weight. */
+static ll_status solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *o) {
+    LLI_TRY(lli_dataset_check_trainable(ctx, data, false));
+    lli_solve *v = NULL;
+    ll_head *head = NULL;
+    lli_solve_result result;
+    ll_status status;
+    LLI_DO(lli_solve_new(&v, ctx, data, data->K, o->prior_precision, NULL));
+    LLI_DO(lli_head_alloc(&head, ctx, data->K, data->rows.D));
+    LLI_DO(lli_solve_run(ctx, v, &result, head->W, head->b, NULL, o));
+    head->gradient_norm = result.norm;
     LLI_DO(lli_head_seal(ctx, head));
     if (head->gradient_norm > o->tolerance)
         lli_log(ctx, LL_LOG_WARNING,
                 "the MAP is not fully converged: after %" PRId64
                 " L-BFGS iterations the gradient has norm %.2e, expected %.0e; the ensemble starts from there",
-                m.iterations, head->gradient_norm, o->tolerance);
+                result.iterations, head->gradient_norm, o->tolerance);
     else
         lli_log(ctx, LL_LOG_NOTE, "the MAP is found: gradient norm %.1e after %" PRId64 " L-BFGS iterations", head->gradient_norm,
-                m.iterations);
+                result.iterations);
     *out = head;
     head = NULL;
 done:
     ll_head_free(head);
-    solver_release(&v);
+    lli_solve_free(v);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The MAP of a softmax head, by L-BFGS. docs/math/map.md */
+/* The MAP of a softmax head, by L-BFGS, of all rows or of resamples. docs/math/map.md */
 #ifndef LLI_TRAIN_SOLVE_H
 #define LLI_TRAIN_SOLVE_H
 
@@ -15,5 +15,23 @@ ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_datas
 void lli_objective_free(lli_objective *objective);
 ll_status lli_objective_run(ll_context *ctx, lli_objective *objective, double *value, double *gradient,
                             /* [K,ld] */ const double *theta) LL_CHECK_RESULT;
+void lli_objective_weigh(lli_objective *objective, const float *weights /* [N], borrowed */); /* in place of those of the data */
+
+#define LLI_SOLVE_TOLERANCE 1e-5 /* on the norm of the gradient of the mean objective */
+
+/* Searches on the same rows, one after the other; one for each thread. */
+typedef struct lli_solve lli_solve;
+typedef struct lli_solve_result {
+    double norm;
+    int64_t iterations, passes; /* over the rows */
+} lli_solve_result;
+
+/* The second and later ones borrow the coordinates of the first, `owner`; NULL: it is the first. */
+ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision,
+                        const lli_solve *owner) LL_CHECK_RESULT;
+void lli_solve_free(lli_solve *solve);
+/* From (W [K,D], b [K]) to the minimum, which is then there. weights [N] of the rows, NULL: those of the data. */
+ll_status lli_solve_run(ll_context *ctx, lli_solve *solve, lli_solve_result *result, float *W, float *b, const float *weights,
+                        const ll_head_solve_options *options) LL_CHECK_RESULT;
 
 #endif
