@@ -8,7 +8,8 @@
 
 #include "base/memory.h"
 
-enum { HISTORY = 20, TRIALS_MAX = 40 }; /* pairs kept; trials per line */
+/* Pairs kept: as many as HISTORY_BYTES hold, within limits; trials per line. */
+enum { HISTORY_MIN = 20, HISTORY_MAX = 100, HISTORY_BYTES = 128 << 20, TRIALS_MAX = 40 };
 
 static const double sufficient = 1e-4, curvature = 0.9;
 
@@ -18,9 +19,10 @@ typedef struct search {
     double *x, *g;             /* point and gradient; x is the caller's */
     double *x_new, *g_new, *d; /* trial and direction */
     double norm;               /* as the function told it last */
-    double *s, *y;             /* [HISTORY,n] differences of points and gradients */
-    double rho[HISTORY];       /* 1 / <s,y> */
-    int64_t pairs;             /* made so far; the last HISTORY are kept */
+    int64_t history;           /* pairs kept at most */
+    double *s, *y;             /* [history,n] differences of points and gradients */
+    double rho[HISTORY_MAX];   /* 1 / <s,y> */
+    int64_t pairs;             /* made so far; the last are kept */
     double value, slope;
 } search;
 
@@ -42,24 +44,24 @@ static ll_status evaluate(ll_context *ctx, search *v, double *value, double *g, 
 
 /* d = -H g by the two-loop recursion. */
 static void find_direction(search *v) {
-    int64_t n = v->n, kept = LLI_MIN(v->pairs, HISTORY);
-    double alpha[HISTORY];
+    int64_t n = v->n, kept = LLI_MIN(v->pairs, v->history);
+    double alpha[HISTORY_MAX];
     for (int64_t i = 0; i < n; i++)
         v->d[i] = -v->g[i];
     for (int64_t p = v->pairs - 1; p >= v->pairs - kept; p--) {
-        int64_t slot = p % HISTORY;
+        int64_t slot = p % v->history;
         alpha[slot] = v->rho[slot] * dot(v->s + slot * n, v->d, n);
         add_scaled(v->d, -alpha[slot], v->y + slot * n, n);
     }
     if (kept) {
-        int64_t slot = (v->pairs - 1) % HISTORY;
+        int64_t slot = (v->pairs - 1) % v->history;
         const double *y = v->y + slot * n;
         double scale = 1 / (v->rho[slot] * dot(y, y, n));
         for (int64_t i = 0; i < n; i++)
             v->d[i] *= scale;
     }
     for (int64_t p = v->pairs - kept; p < v->pairs; p++) {
-        int64_t slot = p % HISTORY;
+        int64_t slot = p % v->history;
         double beta = v->rho[slot] * dot(v->y + slot * n, v->d, n);
         add_scaled(v->d, alpha[slot] - beta, v->s + slot * n, n);
     }
@@ -92,7 +94,7 @@ static ll_status search_line(ll_context *ctx, search *v, double *value, bool *fo
 }
 
 static void remember(search *v) {
-    int64_t slot = v->pairs % HISTORY, n = v->n;
+    int64_t slot = v->pairs % v->history, n = v->n;
     double *s = v->s + slot * n, *y = v->y + slot * n;
     for (int64_t i = 0; i < n; i++) {
         s[i] = v->x_new[i] - v->x[i];
@@ -145,8 +147,10 @@ ll_status lli_minimise_run(ll_context *ctx, lli_minimise *m, double *x) {
     double **blocks[] = {&v.g, &v.x_new, &v.g_new, &v.d};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         LLI_DO(lli_memory_new(ctx, blocks[i], v.n, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &v.s, v.n, HISTORY * sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &v.y, v.n, HISTORY * sizeof(double)));
+    int64_t affordable = HISTORY_BYTES / (2 * (int64_t)sizeof(double)) / v.n;
+    v.history = LLI_MIN(LLI_MAX(affordable, HISTORY_MIN), HISTORY_MAX);
+    LLI_DO(lli_memory_new(ctx, &v.s, v.n, (size_t)v.history * sizeof(double)));
+    LLI_DO(lli_memory_new(ctx, &v.y, v.n, (size_t)v.history * sizeof(double)));
     LLI_DO(iterate(ctx, &v));
 done:
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)

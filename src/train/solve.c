@@ -13,6 +13,7 @@
 #include "data/dataset_select.h"
 #include "kernels/kernels.h"
 #include "model/head.h"
+#include "train/head_pass.h"
 #include "train/precondition.h"
 
 enum { WHITE_MAX = 8192 }; /* largest D to whiten */
@@ -115,6 +116,44 @@ ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result,
     return LL_OK;
 }
 
+/* Rows whose own class has a probability that is 1 in single precision. */
+static ll_status count_exact(ll_context *ctx, int64_t *exact, const ll_dataset *data, const ll_head *head) {
+    lli_head_pass pass;
+    ll_status status = LL_OK;
+    LLI_TRY(lli_head_pass_init(ctx, &pass, data, &(lli_curvature_head){head->K, head->W, head->b}));
+    *exact = 0;
+    for (int64_t first = 0, n; first < data->rows.N; first += n) {
+        const float *z;
+        n = LLI_MIN(LLI_HEAD_PASS_ROWS, data->rows.N - first);
+        LLI_DO(lli_cancel_check(ctx));
+        LLI_DO(lli_head_pass_rows(&z, ctx, &pass, first, n, 0, true));
+        for (int64_t i = 0, top; i < n; i++) {
+            double tail;
+            (void)lli_head_pass_softmax(&pass, i, 0, &top, &tail);
+            *exact += top == data->labels[first + i] && tail < 0x1p-25;
+        }
+    }
+done:
+    lli_head_pass_release(&pass);
+    return status;
+}
+
+static ll_status tell(ll_context *ctx, const lli_solve_result *result, const ll_dataset *data, const ll_head *head, double tolerance) {
+    if (result->norm <= tolerance) {
+        lli_log(ctx, LL_LOG_NOTE,
+                "the MAP is found: gradient norm %.1e after %" PRId64 " L-BFGS iterations, %" PRId64 " passes over the data", result->norm,
+                result->iterations, result->passes);
+        return LL_OK;
+    }
+    int64_t exact;
+    LLI_TRY(count_exact(ctx, &exact, data, head));
+    lli_log(ctx, LL_LOG_WARNING,
+            "the MAP is not fully converged: after %" PRId64 " L-BFGS iterations the gradient has norm %.2e, expected %.0e, and %.1f %% of "
+            "the rows are fitted exactly; the ensemble starts from there",
+            result->iterations, result->norm, tolerance, 100 * (double)exact / (double)data->rows.N);
+    return LL_OK;
+}
+
 /* Every row of the data has a positive weight. */
 static ll_status solve(ll_head **out, ll_context *ctx, const ll_dataset *data, const ll_head_solve_options *o) {
     LLI_TRY(lli_dataset_check_trainable(ctx, data, false));
@@ -127,14 +166,7 @@ static ll_status solve(ll_head **out, ll_context *ctx, const ll_dataset *data, c
     LLI_DO(lli_solve_run(ctx, v, &result, head->W, head->b, NULL, o));
     head->gradient_norm = result.norm;
     LLI_DO(lli_head_seal(ctx, head));
-    if (head->gradient_norm > o->tolerance)
-        lli_log(ctx, LL_LOG_WARNING,
-                "the MAP is not fully converged: after %" PRId64
-                " L-BFGS iterations the gradient has norm %.2e, expected %.0e; the ensemble starts from there",
-                result.iterations, head->gradient_norm, o->tolerance);
-    else
-        lli_log(ctx, LL_LOG_NOTE, "the MAP is found: gradient norm %.1e after %" PRId64 " L-BFGS iterations", head->gradient_norm,
-                result.iterations);
+    LLI_DO(tell(ctx, &result, data, head, o->tolerance));
     *out = head;
     head = NULL;
 done:

@@ -297,6 +297,7 @@ static void test_not_converged(void **state) {
     CHECK_OK(ctx, ll_head_solve(&head, ctx, p.data, &options));
     assert_int_equal(n.warnings, 1);
     assert_non_null(strstr(n.text, "not fully converged: after 2 L-BFGS iterations the gradient has norm"));
+    assert_non_null(strstr(n.text, "0.0 % of the rows are fitted exactly"));
     assert_true(ll_head_gradient_norm(head) > 1e-5);
     ll_head_free(head);
     problem_free(&p);
