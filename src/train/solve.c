@@ -19,6 +19,8 @@
 enum { WHITE_MAX = 8192 }; /* largest D to whiten */
 
 static const double value_noise = 1e-8;
+/* How much more the prior weighs against the rows than at theta = 0, where p (1 - p) is about 1/K: most rows become sure. */
+static const double ridge = 1000;
 
 struct lli_solve {
     const ll_dataset *data;
@@ -65,7 +67,7 @@ ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data
     if (owner && owner->white)
         LLI_DO(lli_precondition_share(&v->white, ctx, owner->white));
     else if (D <= WHITE_MAX)
-        LLI_DO(lli_precondition_new(&v->white, ctx, data, K, 10 * prior_precision / lli_dataset_weight(data)));
+        LLI_DO(lli_precondition_new(&v->white, ctx, data, K, ridge * (double)K * prior_precision / lli_dataset_weight(data)));
     *out = v;
     v = NULL;
 done:
