@@ -15,9 +15,17 @@ Progress = Union[None, bool, Callable[[str, float, float], Any]]
 PATIENCE = 0.5  # seconds without a bar: short calls show none
 
 
+def _outside() -> int:
+    """How many frames up the caller of this package is: a warning should name a line of the user."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "lastlayer":
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _say(warning: bool, sentence: str) -> None:
     if warning:
-        warnings.warn(sentence, LastLayerWarning, stacklevel=2)
+        warnings.warn(sentence, LastLayerWarning, stacklevel=_outside())
     else:
         logger.info(sentence)
 
@@ -29,6 +37,8 @@ class _Bar:
         self.began = time.monotonic()
         self.what: Optional[str] = None
         self.tqdm: Any = None
+        self.handle: Any = None
+        self.width = 0
 
     def __call__(self, what: str, done: float, total: float) -> None:
         last = done >= total
@@ -43,8 +53,8 @@ class _Bar:
             self.tqdm.update(done - self.tqdm.n)
         else:
             full = int(30 * done / total)
-            sys.stderr.write(f"\r{what} [{'#' * full}{'.' * (30 - full)}] {100 * done / total:3.0f} %")
-            sys.stderr.flush()
+            line = f"{what} [{'#' * full}{'.' * (30 - full)}] {100 * done / total:3.0f} %"
+            self._draw(line)
         if last:
             self._end()
 
@@ -52,8 +62,22 @@ class _Bar:
         if self.tqdm is not None:
             self.tqdm.close()
         elif self.what is not None:
-            sys.stderr.write("\n")
+            self._draw("")  # leaves nothing behind
         self.what = self.tqdm = None
+
+    def _draw(self, line: str) -> None:
+        if "ipykernel" in sys.modules:  # a notebook: an output that changes
+            from IPython.display import display
+
+            content = {"text/plain": line}
+            if self.handle is None:
+                self.handle = display(content, raw=True, display_id=True)
+            else:
+                self.handle.update(content, raw=True)
+            return
+        sys.stderr.write("\r" + line + " " * (self.width - len(line)) + ("" if line else "\r"))
+        sys.stderr.flush()
+        self.width = len(line)
 
 
 def _make_tqdm(what: str, total: float) -> Any:
@@ -63,7 +87,7 @@ def _make_tqdm(what: str, total: float) -> Any:
         return None
     with warnings.catch_warnings():  # tqdm warns where a notebook lacks its widgets
         warnings.simplefilter("ignore")
-        return tqdm(total=total, desc=what, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}<{remaining}")
+        return tqdm(total=total, desc=what, leave=False, bar_format="{desc} {percentage:3.0f}% |{bar}| {elapsed}<{remaining}")
 
 
 def _shown() -> bool:

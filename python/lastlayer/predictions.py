@@ -2,6 +2,7 @@
 """Predictions: labels, confidences, probabilities, and everything that is made of them."""
 from __future__ import annotations
 
+import html
 import math
 import os
 from typing import Any, Dict, List, Optional, Tuple
@@ -68,11 +69,19 @@ class Predictions:
         return f"Predictions({len(self)} rows, {self.classes} classes: {', '.join(self.arrays())})"
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        head = "".join(f"<th>{name}</th>" for name in columns)
-        body = "".join("<tr>" + "".join(f"<td>{array[i]:.6g}</td>" for array in columns.values()) + "</tr>" for i in range(min(5, len(self))))
+        shown = {name: column for name, column in self._columns().items() if not name.endswith("tail") and name != "log_true"}
+        names = self.class_names
+
+        def cell(name: str, value: Any) -> str:
+            if names is not None and name in ("label", "vote", "truth", "answer"):
+                return html.escape(names[value]) if 0 <= value < len(names) else "unknown"
+            return f"{value:.6g}"
+
+        head = "".join(f"<th>{name}</th>" for name in shown)
+        rows = range(min(5, len(self)))
+        body = "".join("<tr>" + "".join(f"<td>{cell(name, column[i])}</td>" for name, column in shown.items()) + "</tr>" for i in rows)
         more = f"<p>{len(self)} rows, {self.classes} classes</p>"
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>'
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Writes .npz or .csv: the same bytes as the command."""

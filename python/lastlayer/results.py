@@ -2,7 +2,9 @@
 """What calls return. Every result prints as the command prints it, and shows as a table in a notebook."""
 from __future__ import annotations
 
+import csv
 import html
+import io
 import json
 import math
 import os
@@ -12,6 +14,7 @@ import numpy as np
 
 from . import _lastlayer as native
 from ._arrays import path_text, take, view
+from ._html import lines_html, markdown_html
 from ._run import how
 
 PLAIN, JSON, CSV, MARKDOWN = range(4)
@@ -51,53 +54,69 @@ class Result:
         return markdown_html(self._text(MARKDOWN))
 
 
-def markdown_html(text: str) -> str:
-    """The subset of Markdown that the library writes: tables, lists, paragraphs."""
-    out: List[str] = []
-    rows: List[str] = []
+class Table(Result):
+    """A result that is a table of numbers too: a row for each number, with its interval."""
 
-    def cells(line: str) -> List[str]:
-        return [html.escape(cell.strip().replace("\\[", "[").replace("\\|", "|")) for cell in line.strip().strip("|").split("|")]
+    def records(self) -> List[Dict[str, Any]]:
+        """The rows, as dicts. None = there is none."""
+        return [{name: _number(cell) for name, cell in row.items()} for row in csv.DictReader(io.StringIO(self._text(CSV)))]
 
-    def end_table() -> None:
-        if rows:
-            head = "".join(f"<th>{cell}</th>" for cell in cells(rows[0]))
-            body = "".join("<tr>" + "".join(f"<td style='text-align:right'>{cell}</td>" for cell in cells(row)) + "</tr>" for row in rows[2:])
-            out.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
-            rows.clear()
+    def to_pandas(self) -> Any:
+        """The rows as a pandas frame."""
+        import pandas
 
-    notes: List[str] = []
-    for line in text.splitlines():
-        if line.startswith("|"):
-            rows.append(line)
-            continue
-        end_table()
-        if line.startswith("- **"):
-            name, _, meaning = line[4:].partition("**: ")
-            notes.append(f"<li><b>{html.escape(name)}</b>: {html.escape(meaning)}</li>")
-        elif line.strip():
-            out.append(f"<p>{html.escape(line)}</p>")
-    end_table()
-    if notes:
-        out.append("<details><summary>what the columns mean</summary><ul>" + "".join(notes) + "</ul></details>")
-    return "<div>" + "".join(out) + "</div>"
+        return pandas.DataFrame.from_records(self.records())
+
+    def to_polars(self) -> Any:
+        """The rows as a polars frame."""
+        import polars
+
+        return polars.DataFrame(self.records(), infer_schema_length=None)
 
 
-class Evaluation(Result):
-    """Metrics with intervals. `e.accuracy`, `e.aurc["sr"]`, `e.intervals`, `print(e)`."""
+def _number(cell: str) -> Any:
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        return cell
+
+
+class Evaluation(Table):
+    """Metrics with intervals. `e.accuracy`, `e.aurc["sr"]`, `e.intervals`, `print(e)`; `e.to_pandas()` has metric, of, value, lo, hi."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
 
 
-class Comparison(Result):
-    """All methods side by side, and the one to take. `c.methods`, `c.recommended`, `print(c)`."""
+class Comparison(Table):
+    """All methods side by side, and the one to take. `c.methods`, `c.recommendation["name"]`, `print(c)`; `c.to_pandas()` has a row for each method
+    and metric, with its interval and its difference to point.
+    """
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
 
+    def records(self) -> List[Dict[str, Any]]:
+        made: List[Dict[str, Any]] = []
+        for row in self.methods:
+            values, intervals, differences = row["evaluation"] or {}, (row["evaluation"] or {}).get("intervals") or {}, row["difference"] or {}
+            for metric in ("accuracy", "nll", "brier", "ece", "aurc", "eaurc", "augrc", "failure_auroc", "coverage_at_risk"):
+                value, interval = (_of_sr(tree.get(metric)) for tree in (values, intervals))
+                difference = differences.get(metric) or {}
+                lo, hi = interval or (None, None)
+                low, high = difference.get("interval") or (None, None)
+                made.append({"method": row["name"], "samples": row["samples"], "temperature": row["temperature"], "metric": metric, "value": value, "lo": lo,
+                             "hi": hi, "difference": difference.get("value"), "difference_lo": low, "difference_hi": high,
+                             "p_adjusted": difference.get("p_holm"), "word": difference.get("word")})
+        return made
 
-class Contrast(Result):
+
+def _of_sr(value: Any) -> Any:
+    """The entry of sr where a metric has one for each confidence."""
+    return value.get("sr") if isinstance(value, dict) else value
+
+
+class Contrast(Table):
     """Given predictions side by side, against the first of them."""
 
     def __init__(self, handle: Any) -> None:
@@ -111,7 +130,7 @@ class Certificate(Result):
         self._handle = handle
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return lines_html(str(self))
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Writes the certificate, .json."""
@@ -143,7 +162,7 @@ class Calibration(Result):
         self.__dict__["_dict"] = {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in info.items()}
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return lines_html(str(self))
 
     def log_probs(self, *, probs: Any = None, logits: Any = None) -> np.ndarray:
         """Calibrated log-probabilities [N,K] of new outputs, [N,K] or [S,N,K]."""
@@ -175,7 +194,7 @@ class Threshold(Result):
                 f"{100 * self.risk:.2f} % of those wrong (chosen on these points; certify gives a promise)")
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
+        return lines_html(str(self))
 
 
 class Sets(Result):
@@ -192,7 +211,7 @@ class Sets(Result):
         return native.text(self._rule, form, self._handle)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return lines_html(str(self))
 
     def sets(self, names: Optional[List[Any]] = None) -> List[List[Any]]:
         """The classes in each set, by number or by name."""

@@ -75,6 +75,7 @@ def labels_from_one_are_asked_about():
         warnings.simplefilter("always")
         ll.fit(made["features"], made["labels"] + 1, **QUICK)
     check(any("class 0 has no row" in str(one.message) and "y - 1" in str(one.message) for one in said), f"{[str(one.message) for one in said]}")
+    check(all(one.filename == __file__ for one in said), f"a warning names a line of {said[0].filename}")
     refused(ll.DataError, ["y - 1"], lambda: ll.evaluate(probs=made["test_probs"], labels=made["test_labels"] + 1))
 
 
