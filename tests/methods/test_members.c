@@ -197,7 +197,7 @@ static void test_rows(void **state) {
         {"sgld", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains precondition control-variates ",
          100, 0, 7},
         {"sghmc", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains control-variates ", 100, 0, 7},
-        {"bootstrap", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs ", 10, 10, 7},
+        {"bootstrap", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs solve ", 10, 10, 7},
         {"dropout", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs dropout dropout-at key ", 100, 100, 7},
     };
     size_t count;
