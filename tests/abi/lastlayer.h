@@ -19,7 +19,7 @@
  * 12 report      predictions -> one page to look at
  * 13 search      grids of options -> a store of finished trials, and the best of them
  * 14 calibrate   ensemble or outputs + labels -> probabilities that mean what they say
- * 15 certify     predictions + labels -> a cut that keeps its word
+ * 15 certify     predictions + labels -> a cut with a promise
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major; those of callers may have strides.
  *
@@ -242,6 +242,15 @@ LL_API const char *ll_bundle_meta_value(const ll_bundle *bundle, int64_t i);
 LL_API ll_status ll_array_read(ll_bundle **out, ll_array *array, ll_context *ctx, const char *where,
                                const char *const *names) LL_CHECK_RESULT;
 
+/* Many files under one name: a pattern ('emb/part-*.npy'), a text file with one path a line (@list.txt, relative to its folder), or a
+ * folder (its .npy, .npz and .safetensors files), each with or without :NAME behind it. In the order of the list, else in that of the
+ * bytes of their names. A FILE or FILE:NAME is itself, and need not exist. LL_ERR_READ where nothing is found. */
+typedef struct ll_files ll_files;
+LL_API ll_status ll_files_find(ll_files **out, ll_context *ctx, const char *where) LL_CHECK_RESULT;
+LL_API void ll_files_free(ll_files *files);
+LL_API int64_t ll_files_count(const ll_files *files);
+LL_API const char *ll_files_at(const ll_files *files, int64_t i); /* FILE or FILE:NAME */
+
 typedef struct ll_named_array {
     const char *name;
     ll_array array;
@@ -279,9 +288,14 @@ typedef struct ll_dataset ll_dataset;
  * be converted; labels are copied. Heads, networks, ensembles and predictions need no dataset after the call that made them. */
 LL_API ll_status ll_dataset_new(ll_dataset **out, ll_context *ctx, ll_array features, const ll_array *labels,
                                 int64_t classes) LL_CHECK_RESULT;
-/* From files, which it keeps open: they may be removed or replaced by rename meanwhile, but not written into. */
+/* From files, which it keeps open: they may be removed or replaced by rename meanwhile, but not written into. Both may be many files, as
+ * ll_files_find finds them: their rows follow each other, and results are those of one file with all of them. Such features are read into
+ * memory where they take at most a third of it; more than that stay in their files, and then those must stay as they are. */
 LL_API ll_status ll_dataset_read(ll_dataset **out, ll_context *ctx, const char *features, const char *labels,
                                  int64_t classes) LL_CHECK_RESULT;
+/* The same of lists: `count` files of features, and as many of labels as there are. FILE or FILE:NAME each; `labels` may be NULL. */
+LL_API ll_status ll_dataset_read_files(ll_dataset **out, ll_context *ctx, const char *const *features, int64_t count,
+                                       const char *const *labels, int64_t label_count, int64_t classes) LL_CHECK_RESULT;
 /* Of files that are open: the array `features` of `bundle`, which must outlive the dataset, and `labels` of `labels_bundle`, which may be
  * the same. A name that is NULL is found as ll_dataset_read finds it. Without `labels_bundle`, `labels` is FILE or FILE:NAME, or NULL for
  * none. */
@@ -503,7 +517,8 @@ LL_API ll_array ll_encoded_classes(const ll_encoded *encoded);    /* whole numbe
 
 typedef struct ll_fit_options {
     size_t struct_size;
-    const char *method;     /* "point" "sgd" "sgld" "bootstrap" "dropout"; of networks also "ensemble" */
+    const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "swag" "hmc" "bootstrap" "dropout"; of networks
+                               also "ensemble" */
     int64_t samples;        /* S; 0 = the method's default */
     double lr;              /* 0 = auto: 1/(1 + mean |z|^2), for networks at most 0.01 */
     int64_t batch_size;     /* B */
@@ -518,6 +533,14 @@ typedef struct ll_fit_options {
     int64_t layers;         /* L dense layers on the features: L - 1 hidden ones of D units with ReLU, then the last */
     const char *dropout_at; /* of a whole network: "paper", or "own" for the network's own dropout layers */
     const char *init;       /* how theta* is found where none is given: "map" or "adam"; NULL = map for one layer, adam for more */
+    const char *key;       /* what the masks of new rows depend on: "row", the number, or "content", 64 bits of SHA-256 of the row as f32 */
+    const char *structure; /* of laplace, how it takes the Hessian: "full", "kfac", "diagb" (many classes) or "diag" */
+    bool common_mode;      /* of laplace: keep the direction that adds one vector to all classes, which no row informs */
+    int64_t chains;        /* of sgd, sgld, sghmc and hmc: independent chains from theta*, each with S/chains members, chain after chain */
+    const char *precondition;     /* of sgld on a head: "none"; "kfac": steps as long in each direction as the posterior is wide */
+    const char *control_variates; /* of sgld on a head: "on", "off"; "auto": on with a preconditioner */
+    const char *scores; /* scores from features that predictions will have: names of LL_SCORE_NAMES with commas, or "all"; NULL = none */
+    bool solve;         /* of bootstrap on a head: each member is the MAP of its resample, instead of epochs of SGD */
 } ll_fit_options;
 
 LL_DEFAULTS(ll_fit_options)
@@ -552,6 +575,15 @@ LL_API ll_status ll_fit_network(ll_ensemble **out, ll_context *ctx, const ll_dat
                                 const ll_fit_options *options) LL_CHECK_RESULT;
 LL_API ll_status ll_fit_network_write(ll_ensemble **out, ll_context *ctx, const char *path, const ll_dataset *data,
                                       const ll_network *network, const ll_fit_options *options, bool resume) LL_CHECK_RESULT;
+
+/* Part `part` (1 to `parts`) of the same, into PATH.part-I-of-N, for processes that share the work without talking to each other: whole
+ * members, or whole chains where these make several. theta* is `head` or `network`; both NULL = the MAP. A part may have nothing to do; it
+ * is written all the same. `resume` as above, from PATH.part-I-of-N.partial. */
+LL_API ll_status ll_fit_part_write(ll_context *ctx, const char *path, const ll_dataset *data, const ll_head *head,
+                                   const ll_network *network, const ll_fit_options *options, int64_t part, int64_t parts,
+                                   bool resume) LL_CHECK_RESULT;
+/* PATH out of all its parts, with the bytes of the undivided run. Parts of other runs are refused, missing ones named. The parts stay. */
+LL_API ll_status ll_merge(ll_context *ctx, const char *path) LL_CHECK_RESULT;
 
 /* ---- 9 ensemble ---------------------------------------------------------------------------------------------------------- */
 
@@ -601,6 +633,17 @@ typedef enum ll_confidence {
     LL_CONFIDENCE_ENTROPY, /* minus the entropy of the mean probability */
     LL_CONFIDENCE_MI,      /* minus the mutual information of label and member */
     LL_CONFIDENCE_MARGIN,  /* largest minus second largest mean probability */
+    /* Scores from features, where the ensemble was fitted with `scores`; f = logits of theta*. They are about rows unlike those of
+     * training, and never chosen unless asked for. docs/math/ood.md */
+    LL_CONFIDENCE_MSP,       /* msp: the largest probability */
+    LL_CONFIDENCE_ENERGY,    /* energy: log sum exp(f) */
+    LL_CONFIDENCE_MAXLOGIT,  /* maxlogit: the largest logit */
+    LL_CONFIDENCE_MDS,       /* mds: minus the squared Mahalanobis distance to the nearest class */
+    LL_CONFIDENCE_MDS_UNIT,  /* mds++: the same of z/|z| */
+    LL_CONFIDENCE_RMDS,      /* rmds: mds plus the squared Mahalanobis distance to the mean of all rows */
+    LL_CONFIDENCE_RMDS_UNIT, /* rmds++: the same of z/|z| */
+    LL_CONFIDENCE_KNN,       /* knn: minus the distance of z/|z| to the 50th nearest of a tenth of the training rows */
+    LL_CONFIDENCE_VIM,       /* vim: energy minus the length outside the main directions of the training rows, in units of logits */
     LL_CONFIDENCE_COUNT
 } ll_confidence;
 
@@ -609,8 +652,12 @@ enum { LL_CONFIDENCE_MAX = 32 }; /* room for those to come: arrays by confidence
 LL_API const char *ll_confidence_name(ll_confidence c);    /* "sr", "std", ... */
 LL_API ll_confidence ll_confidence_find(const char *name); /* LL_CONFIDENCE_COUNT if there is none of that name */
 LL_API bool ll_confidence_needs_members(ll_confidence c);  /* true where S = 1 leaves it undefined: std hq maxmin mi */
+LL_API bool ll_confidence_needs_scores(ll_confidence c);   /* true of those that only exist where the ensemble was fitted with them */
+#define LL_SCORE_NAMES "msp|energy|maxlogit|mds|mds++|rmds|rmds++|knn|vim"
+#define LL_CONFIDENCE_NAMES "sr|std|hq|maxmin|entropy|mi|margin|" LL_SCORE_NAMES
 
-/* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1) are NaN. */
+/* Answers for n rows; members that are NULL are not computed. Undefined confidences (S = 1, or a score that the ensemble was not fitted
+ * with) are NaN. */
 typedef struct ll_prediction {
     size_t struct_size;                    /* sizeof(ll_prediction), or 0: the layout of 0.2 */
     int32_t *label;                        /* [n] argmax of the mean probability */
@@ -636,9 +683,9 @@ typedef struct ll_predictor ll_predictor;
 LL_API ll_status ll_predictor_new(ll_predictor **out, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 LL_API void ll_predictor_free(ll_predictor *predictor);
 /* z f32 [n,D]; for networks on images the pixels, (byte - shift) * scale. `row` = index of the first row in its data set: it keys the masks
- * of MC-Dropout, so that an answer does not depend on the batch it came in. The running sums come all three together and with truth, each
- * a class of [0,K). Fails on a feature that is not finite and on logits beyond f32;
- * the sentence is the predictor's own, so that threads do not share one. */
+ * of MC-Dropout, so that an answer does not depend on the batch it came in; with `key content` it means nothing. The running sums come all
+ * three together and with truth, each a class of [0,K). Fails on a feature that is not finite and on logits beyond f32; the sentence is the
+ * predictor's own, so that threads do not share one. */
 LL_API ll_status ll_predictor_run(ll_prediction *out, ll_predictor *predictor, const float *z, int64_t n, int64_t row) LL_CHECK_RESULT;
 LL_API const char *ll_predictor_message(const ll_predictor *predictor); /* of its last failure; "" if none */
 
@@ -653,6 +700,7 @@ typedef struct ll_predict_options {
     int64_t block;          /* rows per block, which does not change a bit; 0 = what suits the ensemble */
     const ll_dataset *out;  /* out-of-distribution rows, answered beside the others (ll_predictions_out; in files under out_ names) */
     const ll_array *costs;  /* [K,K], cost of deciding column when row is true: label = least expected cost; NULL = none */
+    const char *link;       /* of laplace: "mc" draws S logits a row; "probit" and "bridge" are closed forms, one member */
 } ll_predict_options;
 
 LL_DEFAULTS(ll_predict_options)
@@ -669,6 +717,9 @@ LL_API ll_status ll_predictions_write(ll_context *ctx, const char *path, const l
 /* Both in one pass that streams, for predictions larger than memory: the same bytes. */
 LL_API ll_status ll_predict_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
                                   const ll_predict_options *options) LL_CHECK_RESULT;
+/* Part `part` (1 to `parts`) of the rows of ll_predict_write, into PATH.part-I-of-N, for ll_merge. */
+LL_API ll_status ll_predict_part_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble, const ll_dataset *data,
+                                       const ll_predict_options *options, int64_t part, int64_t parts) LL_CHECK_RESULT;
 
 /* ---- 11 evaluate --------------------------------------------------------------------------------------------------------- */
 
@@ -928,6 +979,7 @@ typedef struct ll_recommendation {
 typedef struct ll_comparison ll_comparison; /* owns its rows */
 
 LL_DEFAULTS(ll_compare_options)
+LL_API const ll_option *ll_compare_options_table(size_t *count); /* of its numbers and words; predictions and members are files */
 /* The methods that start at theta* side by side (all but ensemble): fits on `train`, evaluates on `test`. */
 LL_API ll_status ll_compare(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                             const ll_compare_options *options) LL_CHECK_RESULT;
@@ -1014,6 +1066,9 @@ typedef struct ll_search_data {
  * process in the same store, and a store of other data, are refused. */
 LL_API ll_status ll_search(ll_context *ctx, const char *store, const ll_search_data *data,
                            const ll_search_options *options) LL_CHECK_RESULT;
+/* Part `part` (1 to `parts`) of the same, whole runs, in the store STORE.part-I-of-N; ll_merge makes STORE, with all trials, of them. */
+LL_API ll_status ll_search_part(ll_context *ctx, const char *store, const ll_search_data *data, const ll_search_options *options,
+                                int64_t part, int64_t parts) LL_CHECK_RESULT;
 
 typedef enum ll_split {
     LL_SPLIT_VAL,  /* the rows that choose in the honest protocol */
@@ -1101,7 +1156,8 @@ LL_API const char *ll_ensemble_calibration(const ll_ensemble *ensemble); /* its 
 /* ---- 15 certify ---------------------------------------------------------------------------------------------------------- */
 
 /* A cut with a promise, tested on rows that did not propose it: "with probability at least `confidence` over the calibration rows, at most
- * `risk` of the answered new points are wrong". docs/math/certificates.md */
+ * `risk` of the answered new points are wrong". With costs: "the answered new points cost at most `risk` on average". With per_class there
+ * is a cut for each decided class, and the promise is one for each. docs/math/certificates.md */
 typedef struct ll_certificate ll_certificate;
 
 typedef struct ll_certify_options {
@@ -1111,6 +1167,10 @@ typedef struct ll_certify_options {
     const char *by;   /* the confidence that is cut */
     const char *rule; /* "sequence" or "bonferroni" */
     uint64_t seed;    /* of the third of the rows that proposes cuts */
+    /* [K,K], cost of deciding column when row is true: answers are the classes of least expected cost, and risk is a mean cost; NULL = none
+     */
+    const ll_array *costs;
+    bool per_class; /* a cut for each decided class, each tested at (1 - confidence)/K; with risk alone */
 } ll_certify_options;
 
 LL_DEFAULTS(ll_certify_options)
@@ -1125,6 +1185,9 @@ typedef struct ll_certificate_info {
     int64_t accepted, errors, accepted_out;      /* among them, at the cut */
     double p_value, bound;                       /* bound: of the risk at this cut, shown and not promised */
     int64_t needed;                              /* answered rows without an error that the risk needs at least; 0 without a risk */
+    double mean_cost;                            /* of the accepted rows, with costs; else NaN */
+    int64_t classes; /* with per_class K: then there is no one cut or bound, the counts are sums over the classes,
+                        and p_value is the largest; else 0 */
 } ll_certificate_info;
 
 /* `out_points`: out-of-distribution rows for out_rate, or NULL. */
@@ -1132,6 +1195,8 @@ LL_API ll_status ll_certify(ll_certificate **out, ll_context *ctx, const ll_outc
                             const ll_certify_options *options) LL_CHECK_RESULT;
 LL_API void ll_certificate_free(ll_certificate *certificate);
 LL_API const ll_certificate_info *ll_certificate_view(const ll_certificate *certificate);
+/* With per_class: the cut of a decided class. A class that is not certified is never answered. NULL: there is no such class. */
+LL_API const ll_certificate_info *ll_certificate_class(const ll_certificate *certificate, int64_t k);
 LL_API ll_status ll_certificate_text(char **out, ll_context *ctx, const ll_certificate *certificate, ll_text_form form) LL_CHECK_RESULT;
 LL_API ll_status ll_certificate_write(ll_context *ctx, const char *path, const ll_certificate *certificate) LL_CHECK_RESULT; /* its JSON */
 
@@ -1151,6 +1216,9 @@ LL_API const char *ll_ensemble_certificate(const ll_ensemble *ensemble); /* its 
 LL_API const char *ll_ensemble_promise(const ll_ensemble *ensemble);     /* in words; NULL if there is none */
 /* Names of the classes from a text file, one per line, which ll_ensemble_write stores. */
 LL_API ll_status ll_ensemble_set_class_names(ll_context *ctx, ll_ensemble *ensemble, const char *path) LL_CHECK_RESULT;
+/* The same from memory: K names of one line each. */
+LL_API ll_status ll_ensemble_set_class_list(ll_context *ctx, ll_ensemble *ensemble, const char *const *names,
+                                            int64_t count) LL_CHECK_RESULT;
 /* A table of row, label, name of the class, the confidence `by` (LL_CONFIDENCE_COUNT: that of the certificate, else sr), and with a cut the
  * answer: a name or "unknown". */
 LL_API ll_status ll_answers_text(char **out, ll_context *ctx, const ll_ensemble *ensemble, const ll_predictions *predictions,
@@ -1220,6 +1288,35 @@ LL_API const ll_sets_info *ll_sets_view(const ll_sets *sets);
 LL_API ll_status ll_sets_text(char **out, ll_context *ctx, const ll_set_rule *rule, const ll_sets *sets, ll_text_form form) LL_CHECK_RESULT;
 /* .csv: a line per row, its size and its classes; else arrays `set` and `set_size` with the rule in the metadata, .npz or .safetensors. */
 LL_API ll_status ll_sets_write(ll_context *ctx, const char *path, const ll_set_rule *rule, const ll_sets *sets) LL_CHECK_RESULT;
+
+/* ---- 17 diagnose --------------------------------------------------------------------------------------------------------- */
+
+/* Whether the chains of an ensemble have mixed, judged by the probability that each member gives to the label of all, on the rows that are
+ * hardest to decide. docs/math/diagnostics.md */
+typedef struct ll_diagnosis ll_diagnosis;
+
+typedef struct ll_diagnosis_info {
+    const char *method;
+    int64_t members, chains;        /* S, and the chains they are from, one after the other */
+    int64_t rows, among;            /* the rows of smallest margin, and how many they were chosen among */
+    double rhat_limit;              /* what independent draws exceed once in a hundred times, at least 1.01 */
+    int64_t above;                  /* rows whose R-hat is above it */
+    double rhat_median, rhat_most;  /* of the rows; NaN where there is one chain */
+    double bulk_median, bulk_least; /* independent draws that the members are worth: for means */
+    double tail_median, tail_least; /* and for the ends of an interval; NaN where all members say the same */
+    bool apart;                     /* more than 5 % of the rows are above the limit: the chains have not met */
+    bool repeating;                 /* the median of bulk is below S/4: members repeat each other */
+} ll_diagnosis_info;
+
+/* For methods with chains; features of any rows, best unseen ones. LL_ERR_USAGE where members have no order, or a chain has fewer than 16.
+ */
+LL_API ll_status ll_diagnose(ll_diagnosis **out, ll_context *ctx, const ll_ensemble *ensemble, const ll_dataset *data) LL_CHECK_RESULT;
+LL_API void ll_diagnosis_free(ll_diagnosis *diagnosis);
+LL_API const ll_diagnosis_info *ll_diagnosis_view(const ll_diagnosis *diagnosis);
+/* "row" [rows], "rhat", "bulk", "tail" [rows], "draws" [rows,S]; borrows. Rank -1: there is no such array. */
+LL_API ll_array ll_diagnosis_array(const ll_diagnosis *diagnosis, const char *name);
+/* LL_TEXT_PLAIN, or LL_TEXT_JSON with the numbers of each row and the draws of the worst three. */
+LL_API ll_status ll_diagnosis_text(char **out, ll_context *ctx, const ll_diagnosis *diagnosis, ll_text_form form) LL_CHECK_RESULT;
 
 #ifdef __cplusplus
 }
