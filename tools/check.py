@@ -174,6 +174,7 @@ CHECK = (
 )
 LONG = (
     ("aarch64 under qemu, every shape, data and networks too", lambda: aarch64("--timeout-multiplier", "10")),
+    ("reproduce --quick of every experiment on images", lambda: suite("build", "cli/quick", LASTLAYER_TEST_LONG="1")),
 )
 
 
