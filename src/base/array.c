@@ -147,9 +147,10 @@ void lli_array_copy(void *out, const ll_array *a, int64_t first, int64_t count) 
 
 double lli_array_real(const ll_array *a, int64_t i) {
     const void *p = a->data;
-    uint64_t element; /* a copy: strides may lead to any address */
-    if (has_strides(a)) {
-        memcpy(&element, find(a, i), ll_dtype_size(a->dtype));
+    uint64_t element; /* a copy where the address may be any: of strides, and of arrays inside files */
+    size_t size = ll_dtype_size(a->dtype);
+    if (has_strides(a) || ((uintptr_t)a->data & (size - 1)) != 0) {
+        memcpy(&element, has_strides(a) ? find(a, i) : (const char *)a->data + (size_t)i * size, size);
         p = &element;
         i = 0;
     }

@@ -196,7 +196,7 @@ static void test_refusals(void **state) {
     fit.samples = 2;
     fit.epochs = 1;
     o.fit = &fit;
-    for (int64_t n = 1;; n++) {
+    for (int64_t n = 1;; n += 1 + n / 64) { /* each of the first allocations, then some */
         lli_memory_fail_at(ctx, n);
         ll_status status = ll_compare(&c, ctx, p.data, p.data, p.head, &o);
         lli_memory_fail_at(ctx, 0);
