@@ -45,8 +45,19 @@ static void abort_alone(lli_team *team, ll_status status) {
     (void)team, (void)status;
 }
 
+static ll_status divide_alone(lli_team *team, ll_context *ctx, lli_team **out, int64_t group) {
+    (void)team, (void)ctx, (void)group;
+    *out = NULL;
+    return LL_OK;
+}
+
+static void dissolve_alone(lli_team *group) {
+    (void)group;
+}
+
 lli_team lli_team_alone(void) {
-    static const lli_team_table alone = {max_alone, sum_alone, gather_alone, broadcast_alone, barrier_alone, warn_alone, abort_alone};
+    static const lli_team_table alone = {max_alone,  sum_alone,   gather_alone, broadcast_alone, barrier_alone,
+                                         warn_alone, abort_alone, divide_alone, dissolve_alone};
     return (lli_team){.table = &alone, .size = 1, .local = 1};
 }
 
@@ -58,6 +69,28 @@ void lli_team_join(ll_context *ctx, lli_team *team) {
 
 lli_share lli_team_share(const ll_context *ctx) {
     return lli_team_several(ctx) ? (lli_share){ctx->team->rank, ctx->team->size} : (lli_share){0};
+}
+
+int64_t lli_team_group(const ll_context *ctx, int64_t groups) {
+    int64_t group = 0;
+    while (ctx->team->rank >= lli_share_end(&(lli_share){group, groups}, ctx->team->size))
+        group++;
+    return group;
+}
+
+ll_status lli_team_divide(lli_team **out, ll_context *ctx, int64_t groups) {
+    lli_team *team = ctx->team;
+    LLI_TRY(team->table->divide(team, ctx, out, lli_team_group(ctx, groups)));
+    if (*out && (*out)->size == 1) {
+        lli_team_dissolve(*out);
+        *out = NULL;
+    }
+    return LL_OK;
+}
+
+void lli_team_dissolve(lli_team *group) {
+    if (group)
+        group->table->dissolve(group);
 }
 
 /* ---- one status ---- */

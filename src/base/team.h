@@ -19,6 +19,10 @@ typedef struct lli_team_table {
     ll_status (*barrier)(lli_team *team, ll_context *ctx);
     void (*warn)(lli_team *team);                    /* a failure here: the others are to stop what they do and come to the next meeting */
     void (*abort)(lli_team *team, ll_status status); /* ends all ranks, at once */
+    /* The ranks that name the same group, in their order, as a team; all ranks call it. A rank of a group that waits for one that failed
+     * gives up with LL_ERR_CANCELLED; the next meeting is that of all ranks. */
+    ll_status (*divide)(lli_team *team, ll_context *ctx, lli_team **out, int64_t group);
+    void (*dissolve)(lli_team *group);
 } lli_team_table;
 
 struct lli_team {
@@ -43,6 +47,12 @@ static inline bool lli_team_several(const ll_context *ctx) {
 
 /* Which part of divided work this rank does; all of it where it is alone. */
 lli_share lli_team_share(const ll_context *ctx);
+
+/* Group `group` of `groups`, at most as many as ranks, has consecutive ranks; groups are as equal as possible. The one of this rank. */
+int64_t lli_team_group(const ll_context *ctx, int64_t groups);
+/* A team of it, with messages of its own; *out is NULL in a process alone and in a group of one. */
+ll_status lli_team_divide(lli_team **out, ll_context *ctx, int64_t groups) LL_CHECK_RESULT;
+void lli_team_dissolve(lli_team *group); /* may be NULL */
 
 /* Where ranks meet. Each brings how it went so far; if one failed, all fail as the first of them did, and the sentence names the rank. A
  * rank that fails outside of a meeting comes to the next one with that status, and says nothing else before. */

@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* A team of ranks by MPI. Collectives do not block: they are tested until they are done, so that cancelling and the pulse (pulse.h) go on
- * meanwhile. Two threads call MPI, one at a time. */
+/* A team of ranks by MPI: its beginning, its end, and what is said when a rank is lost. Two threads call MPI, one at a time. */
 #include <inttypes.h>
-#include <limits.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/team.h"
 #include "cluster/pulse.h"
+#include "cluster/talk.h"
 #include "lastlayer-cluster.h"
 
-enum { PIECE = 1 << 26, GRACE = 5 /* seconds that ending a broken job may take */ };
+enum { GRACE = 5 /* seconds that ending a broken job may take */ };
 
 struct ll_cluster {
-    lli_team team; /* first: the table's functions find the rest behind it */
-    MPI_Comm comm;
+    lli_talk talk; /* first, so that the end of all finds the rest */
     pthread_mutex_t mpi;
     lli_pulse pulse;
     ll_context *volatile ctx; /* of the call under way */
@@ -58,10 +54,10 @@ static void watch_launcher(void) {
     _exit(0);
 }
 
-static void end_all(ll_cluster *c, ll_status status) {
+static void end_all(lli_talk *talk, ll_status status) {
     watch_launcher();
     alarm(GRACE); /* MPI may wait for the rank that is lost */
-    MPI_Abort(c->comm, (int)status);
+    MPI_Abort(talk->comm, (int)status);
     _exit((int)status);
 }
 
@@ -71,11 +67,11 @@ static void on_silence(void *cluster, int rank, double seconds) {
     snprintf(said, sizeof said,
              "rank %d of %" PRId64 " on %s has said nothing for %.0f s (`deadline`): it died, or the network to it did; where the command "
              "knows `resume`, it goes on with it, on any number of ranks",
-             rank, c->team.size, c->hosts[rank], seconds);
+             rank, c->talk.team.size, c->hosts[rank], seconds);
     ll_option_words(styled, sizeof styled, said, LL_OPTION_STYLE_FLAG);
     fprintf(stderr, "lastlayer: %s.\n", styled);
     fflush(stderr);
-    end_all(c, LL_ERR_CANCELLED);
+    end_all(&c->talk, LL_ERR_CANCELLED);
 }
 
 static void on_failing(void *cluster) {
@@ -84,139 +80,39 @@ static void on_failing(void *cluster) {
         ll_context_cancel(c->ctx);
 }
 
-/* ---- collectives ---- */
-
-static ll_cluster *cluster_of(lli_team *team) {
-    return (ll_cluster *)team;
-}
-
-/* Spins a little, then sleeps: ranks may be more than processors. */
-static void pause_after(int tries) {
-    if (tries < 200) {
-        sched_yield();
-        return;
-    }
-    struct timespec nap = {0, tries < 2000 ? 50000 : 1000000};
-    nanosleep(&nap, NULL);
-}
-
-/* Until the collective that `begun` says has begun is done. The lock of MPI is held on entry. */
-static ll_status finish(ll_cluster *c, ll_context *ctx, int begun, MPI_Request *request) {
-    int code = begun, done = 0;
-    for (int tries = 0;; tries++) {
-        if (code == MPI_SUCCESS)
-            code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
-        pthread_mutex_unlock(&c->mpi);
-        if (code != MPI_SUCCESS) {
-            char why[MPI_MAX_ERROR_STRING] = "";
-            int length = 0;
-            MPI_Error_string(code, why, &length);
-            return lli_fail(ctx, LL_ERR_CANCELLED, "rank %" PRId64 " cannot talk to the others: %.300s", c->team.rank, why);
-        }
-        if (done)
-            return LL_OK;
-        if (lli_cancelled(ctx))
-            lli_pulse_fail(&c->pulse);
-        pause_after(tries);
-        pthread_mutex_lock(&c->mpi);
-    }
-}
-
-static ll_status max_ranks(lli_team *team, ll_context *ctx, float *values, int64_t count) {
-    ll_cluster *c = cluster_of(team);
-    for (int64_t at = 0; at < count; at += PIECE) {
-        MPI_Request request;
-        pthread_mutex_lock(&c->mpi);
-        int begun = MPI_Iallreduce(MPI_IN_PLACE, values + at, (int)LLI_MIN(count - at, (int64_t)PIECE), MPI_FLOAT, MPI_MAX, c->comm,
-                                   &request);
-        LLI_TRY(finish(c, ctx, begun, &request));
-    }
-    return LL_OK;
-}
-
-static ll_status sum_ranks(lli_team *team, ll_context *ctx, int64_t *values, int64_t count) {
-    ll_cluster *c = cluster_of(team);
-    for (int64_t at = 0; at < count; at += PIECE) {
-        MPI_Request request;
-        pthread_mutex_lock(&c->mpi);
-        int begun = MPI_Iallreduce(MPI_IN_PLACE, values + at, (int)LLI_MIN(count - at, (int64_t)PIECE), MPI_INT64_T, MPI_SUM, c->comm,
-                                   &request);
-        LLI_TRY(finish(c, ctx, begun, &request));
-    }
-    return LL_OK;
-}
-
-static ll_status gather_ranks(lli_team *team, ll_context *ctx, void *all, const void *own, int64_t bytes) {
-    ll_cluster *c = cluster_of(team);
-    MPI_Request request;
-    if (bytes > INT_MAX)
-        return lli_fail(ctx, LL_ERR_INTERNAL, "a rank has %" PRId64 " bytes to say at once, too many", bytes);
-    pthread_mutex_lock(&c->mpi);
-    int begun = MPI_Iallgather(own, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, c->comm, &request);
-    return finish(c, ctx, begun, &request);
-}
-
-static ll_status broadcast_ranks(lli_team *team, ll_context *ctx, void *bytes, int64_t count, int64_t from) {
-    ll_cluster *c = cluster_of(team);
-    for (int64_t at = 0; at < count; at += PIECE) {
-        MPI_Request request;
-        pthread_mutex_lock(&c->mpi);
-        int begun = MPI_Ibcast((char *)bytes + at, (int)LLI_MIN(count - at, (int64_t)PIECE), MPI_BYTE, (int)from, c->comm, &request);
-        LLI_TRY(finish(c, ctx, begun, &request));
-    }
-    return LL_OK;
-}
-
-static ll_status barrier_ranks(lli_team *team, ll_context *ctx) {
-    ll_cluster *c = cluster_of(team);
-    MPI_Request request;
-    pthread_mutex_lock(&c->mpi);
-    return finish(c, ctx, MPI_Ibarrier(c->comm, &request), &request);
-}
-
-static void warn_ranks(lli_team *team) {
-    lli_pulse_fail(&cluster_of(team)->pulse);
-}
-
-static void abort_ranks(lli_team *team, ll_status status) {
-    end_all(cluster_of(team), status);
-}
-
 /* ---- beginning and end ---- */
-
-static const lli_team_table table = {max_ranks, sum_ranks, gather_ranks, broadcast_ranks, barrier_ranks, warn_ranks, abort_ranks};
 
 /* Names of machines, and how many ranks are on this one. Nothing has begun yet, so these may block. */
 static bool look_around(ll_cluster *c) {
     char own[MPI_MAX_PROCESSOR_NAME] = "";
     int length, local = 1;
     MPI_Comm here;
-    c->hosts = calloc((size_t)c->team.size, sizeof *c->hosts);
+    c->hosts = calloc((size_t)c->talk.team.size, sizeof *c->hosts);
     if (!c->hosts)
         return false;
     MPI_Get_processor_name(own, &length);
-    MPI_Allgather(own, sizeof own, MPI_BYTE, c->hosts, sizeof own, MPI_BYTE, c->comm);
-    MPI_Comm_split_type(c->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Allgather(own, sizeof own, MPI_BYTE, c->hosts, sizeof own, MPI_BYTE, c->talk.comm);
+    MPI_Comm_split_type(c->talk.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     MPI_Comm_size(here, &local);
     MPI_Comm_free(&here);
-    c->team.local = local;
+    c->talk.team.local = local;
     return true;
 }
 
 static bool start_pulse(ll_cluster *c) {
     lli_pulse *p = &c->pulse;
-    p->count = c->team.rank == 0 ? (int)c->team.size - 1 : 1;
+    p->count = c->talk.team.rank == 0 ? (int)c->talk.team.size - 1 : 1;
     p->peers = calloc((size_t)p->count + 1, sizeof *p->peers);
     if (!p->peers)
         return false;
     for (int i = 0; i < p->count; i++)
-        p->peers[i].rank = c->team.rank == 0 ? i + 1 : 0;
+        p->peers[i].rank = c->talk.team.rank == 0 ? i + 1 : 0;
     p->mpi = &c->mpi;
     p->on_failing = on_failing;
     p->on_silence = on_silence;
     p->arg = c;
     atomic_init(&p->deadline, 60);
-    MPI_Comm_dup(c->comm, &p->comm);
+    MPI_Comm_dup(c->talk.comm, &p->comm);
     MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN);
     return lli_pulse_start(p);
 }
@@ -232,10 +128,13 @@ ll_cluster *ll_cluster_start(char *why, size_t size, int *argc, char ***argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     bool well = c != NULL;
     if (well) {
-        c->team = (lli_team){.table = &table, .rank = rank, .size = ranks};
-        MPI_Comm_dup(MPI_COMM_WORLD, &c->comm);
-        MPI_Comm_set_errhandler(c->comm, MPI_ERRORS_RETURN);
+        c->talk.team = (lli_team){.table = &lli_talk_table, .rank = rank, .size = ranks};
+        MPI_Comm_dup(MPI_COMM_WORLD, &c->talk.comm);
+        MPI_Comm_set_errhandler(c->talk.comm, MPI_ERRORS_RETURN);
         pthread_mutex_init(&c->mpi, NULL);
+        c->talk.mpi = &c->mpi;
+        c->talk.pulse = &c->pulse;
+        c->talk.abort = end_all;
         well = look_around(c) && start_pulse(c);
     }
     if (well)
@@ -246,15 +145,15 @@ ll_cluster *ll_cluster_start(char *why, size_t size, int *argc, char ***argv) {
 }
 
 int64_t ll_cluster_rank(const ll_cluster *c) {
-    return c->team.rank;
+    return c->talk.team.rank;
 }
 
 int64_t ll_cluster_size(const ll_cluster *c) {
-    return c->team.size;
+    return c->talk.team.size;
 }
 
 int ll_cluster_threads(const ll_cluster *c) {
-    int64_t share = sysconf(_SC_NPROCESSORS_ONLN) / c->team.local, mine = lli_clock_processors();
+    int64_t share = sysconf(_SC_NPROCESSORS_ONLN) / c->talk.team.local, mine = lli_clock_processors();
     return (int)LLI_MAX((int64_t)1, LLI_MIN(share, mine));
 }
 
@@ -264,14 +163,14 @@ void ll_cluster_deadline(ll_cluster *c, double seconds) {
 
 ll_status ll_cluster_join(ll_cluster *c, ll_context *ctx) {
     const ll_meta build[] = {{"version", ll_version()}, {"isa", ll_isa()}};
-    lli_team_join(ctx, &c->team);
+    lli_team_join(ctx, &c->talk.team);
     c->ctx = ctx;
     return lli_team_same(ctx, "builds of lastlayer or kernels (LASTLAYER_ISA makes these equal)", build, LLI_COUNT(build));
 }
 
 ll_status ll_cluster_leave(ll_cluster *c, ll_context *ctx, ll_status status) {
     lli_team *own = ctx->team; /* of a call that one rank makes, the others have to hear as well */
-    ctx->team = &c->team;
+    ctx->team = &c->talk.team;
     status = lli_team_agree(ctx, status);
     ctx->team = own;
     c->ctx = NULL;
@@ -282,7 +181,7 @@ void ll_cluster_end(ll_cluster *c) {
     lli_pulse_stop(&c->pulse);
     alarm((unsigned)atomic_load(&c->pulse.deadline) + GRACE);
     MPI_Comm_free(&c->pulse.comm);
-    MPI_Comm_free(&c->comm);
+    MPI_Comm_free(&c->talk.comm);
     MPI_Finalize();
     pthread_mutex_destroy(&c->mpi);
     free(c->pulse.peers);

@@ -131,6 +131,8 @@ typedef struct lli_kernels {
     void (*gemm_pack)(float *packed, lli_matrix a, int64_t m, int64_t k, int64_t first, int64_t end);
     void (*gemm)(const lli_gemm *product, float *work);
 
+    const struct lli_wide *wide; /* residual of very many classes, in steps: wide.h */
+
     /* The step of heads with many classes, large.h. NULL where the level has none. */
     const struct lli_large *large;
 

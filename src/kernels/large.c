@@ -24,7 +24,7 @@ static int64_t round_up(int64_t x, int64_t unit) {
 }
 
 lli_large_shape lli_large_shape_of(int64_t n, int64_t K, int64_t D) {
-    lli_large_shape s = {.D = D, .K = K, .n = n, .ld = lli_kernels_stride(D)};
+    lli_large_shape s = {.D = D, .K = K, .n = n, .all = K, .ld = lli_kernels_stride(D)};
     s.panels = divide_up(K, CLASSES);
     s.columns = round_up(D + 1, STEP);
     s.rows = round_up(n, TILE) + 1; /* odd: the panels of a row lie in different cache sets */
@@ -38,6 +38,14 @@ lli_large_shape lli_large_shape_of(int64_t n, int64_t K, int64_t D) {
     int64_t block = LLI_MIN(n + TILE, 3 * ROWS / 2 + TILE) * s.length + lli_kernels_stride_classes(K);
     int64_t part = LLI_MAX(Z + WIDTH / TILE * 48, STEP / TILE * s.stride) + WIDTH * CLASSES;
     s.scratch = round_up(LLI_MAX(block, part), 16) + 16; /* packing ends in a whole vector */
+    return s;
+}
+
+lli_large_shape lli_large_shape_share(int64_t n, int64_t K, int64_t D, const lli_share *share) {
+    int64_t panels = divide_up(K, CLASSES), first = LLI_MIN(lli_share_begin(share, panels) * CLASSES, K);
+    lli_large_shape s = lli_large_shape_of(n, LLI_MIN(lli_share_end(share, panels) * CLASSES, K) - first, D);
+    s.first = first;
+    s.all = K;
     return s;
 }
 
@@ -72,14 +80,20 @@ static int64_t nll_floats(const lli_large_shape *s) {
     return round_up(2 * s->n, 16);
 }
 
-int64_t lli_large_work_floats(int64_t B, int64_t K, int64_t D, int workers) {
-    lli_large_shape s = lli_large_shape_of(B, K, D);
-    return nll_floats(&s) + s.n * s.ld + s.panels * s.rows * CLASSES + workers * s.scratch;
+/* Of classes that are divided. */
+static int64_t wide_floats(const lli_large_shape *s) {
+    return s->K < s->all ? round_up(s->n, 16) + round_up(4 * s->n + 2, 16) : 0;
+}
+
+int64_t lli_large_work_floats(const lli_large_shape *s, int workers) {
+    return nll_floats(s) + wide_floats(s) + s->n * s->ld + s->panels * s->rows * CLASSES + workers * s->scratch;
 }
 
 lli_large_work lli_large_work_of(float *work, const lli_large_shape *s) {
     lli_large_work w = {.nll = (double *)(void *)work};
-    w.z = work + nll_floats(s);
+    w.top = work + nll_floats(s);
+    w.sums = (int64_t *)(void *)(w.top + round_up(s->n, 16));
+    w.z = w.top + wide_floats(s);
     w.g = w.z + s->n * s->ld;
     w.scratch = w.g + s->panels * s->rows * CLASSES;
     return w;

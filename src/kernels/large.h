@@ -11,6 +11,7 @@
 #ifndef LLI_KERNELS_LARGE_H
 #define LLI_KERNELS_LARGE_H
 
+#include "base/share.h"
 #include "kernels/kernels.h"
 
 enum {
@@ -21,7 +22,8 @@ enum {
 /* The shape of a head and of a step on n rows, and how the step is cut. */
 typedef struct lli_large_shape {
     int64_t D, K, n;
-    int64_t ld; /* of rows of z, as in kernels.h */
+    int64_t first, all; /* class of the first of them, and how many there are, where others have the rest; else 0 and K */
+    int64_t ld;         /* of rows of z, as in kernels.h */
     int64_t panels;
     int64_t columns; /* of a panel of theta */
     int64_t rows;    /* of a panel of logits */
@@ -37,6 +39,8 @@ typedef struct lli_large_shape {
 /* The memory of a step, cut from one piece of lli_large_work_floats. */
 typedef struct lli_large_work {
     double *nll;    /* [n] -w_i log p(y_i) before the step; not finite if a logit is not */
+    float *top;     /* [n] of divided classes: the largest logit */
+    int64_t *sums;  /* [2 n + 1] likewise: sums of exponentials, the bits of f_y - top, and a place for the caller */
     float *z;       /* [n,ld] */
     float *g;       /* [panels,rows,16] logits, then w (p - 1{k = y}) */
     float *scratch; /* [workers,scratch] */
@@ -46,16 +50,23 @@ typedef struct lli_large {
     /* Rows of one block: gathered to z, masked (NULL: no dropout), then their logits, g and nll. */
     void (*forward)(const lli_large_work *w, const float *theta, /* [panels,columns,16] */ const lli_rows *rows, const lli_batch *batch,
                     const lli_mask *mask, const lli_large_shape *s, int64_t block, int worker);
+    /* The same in three steps, where classes are divided: top is made the largest of all between the first two, and sums that of all
+     * between the last two. wide.h */
+    void (*tops)(const lli_large_work *w, const float *theta, const lli_rows *rows, const lli_batch *batch, const lli_mask *mask,
+                 const lli_large_shape *s, int64_t block, int worker);
+    void (*sums)(const lli_large_work *w, const lli_batch *batch, const lli_large_shape *s, int64_t block, int worker);
+    void (*residuals)(const lli_large_work *w, const lli_batch *batch, const lli_large_shape *s, int64_t block, int worker);
     /* The step of kernels.h on one part of theta, once every block is done. */
     void (*update)(float *theta, const lli_large_work *w, const lli_update *u, const lli_large_shape *s, int64_t part, int worker);
 } lli_large;
 
 lli_large_shape lli_large_shape_of(int64_t n, int64_t K, int64_t D);
-int64_t lli_large_floats(int64_t K, int64_t D); /* of theta */
+lli_large_shape lli_large_shape_share(int64_t n, int64_t K, int64_t D, const lli_share *share); /* of the panels; their theta and work */
+int64_t lli_large_floats(int64_t K, int64_t D);                                                 /* of theta */
 void lli_large_pack(float *theta, /* [panels,columns,16] */ const float *W, /* [K,D] */ const float *b /* [K] */, int64_t K, int64_t D);
 void lli_large_unpack(float *W, float *b, const float *theta, int64_t K, int64_t D);
 
-int64_t lli_large_work_floats(int64_t B, int64_t K, int64_t D, int workers); /* for steps on up to B rows */
+int64_t lli_large_work_floats(const lli_large_shape *most, int workers); /* for steps on up to most->n rows */
 lli_large_work lli_large_work_of(float *work, const lli_large_shape *s);
 
 /* First row of block `block`; a block ends where the next one starts. */

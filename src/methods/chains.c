@@ -88,11 +88,13 @@ lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member) {
     return options;
 }
 
-ll_status lli_chains_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) {
-    if (!fit->store->ops->checkpoint)
-        return LL_OK;
+ll_status lli_chains_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
     const lli_checkpoint state = {chain->state.step, chain->state.first_nll, chain->state.epoch_nll};
-    return fit->store->ops->checkpoint(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain));
+    LLI_TRY(lli_chain_collect(ctx, chain));
+    ll_status status = LL_OK;
+    if (fit->store->ops->checkpoint && lli_fit_writes(fit))
+        status = fit->store->ops->checkpoint(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain));
+    return lli_fit_written(ctx, fit, status);
 }
 
 ll_status lli_chains_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
@@ -158,6 +160,7 @@ ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_optio
         if (chain->state.step > lli_chains_sample_step(fit, i))
             continue; /* restored past this sample: it is in the store */
         LLI_TRY(lli_chain_run(ctx, chain, lli_chains_sample_step(fit, i)));
+        LLI_TRY(lli_chain_collect(ctx, chain));
         LLI_TRY(lli_fit_save(ctx, fit, i, chain->theta, worker));
         LLI_TRY(lli_chains_checkpoint(ctx, fit, task, chain));
     }

@@ -18,7 +18,7 @@ void lli_chains_release(lli_fit *fit);
 lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member); /* as the options of the fit have it */
 
 /* Of a task: keeps where its chain is, and goes back there. */
-ll_status lli_chains_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain *chain) LL_CHECK_RESULT;
+ll_status lli_chains_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) LL_CHECK_RESULT;
 ll_status lli_chains_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) LL_CHECK_RESULT;
 
 /* A task that is one member: `epochs` of training from `start`, a checkpoint after each, then the member is saved. */

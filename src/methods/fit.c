@@ -7,8 +7,10 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/team.h"
 #include "data/dataset.h"
 #include "methods/method.h"
+#include "model/large_head.h"
 
 int64_t lli_fit_floats(const lli_method *method, const lli_theta_star *star) {
     if (method->state_floats)
@@ -22,7 +24,7 @@ ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const lli_method *method, 
     const lli_model *model = star->model;
     *fit = (lli_fit){.method = method, .options = *options, .star = star, .data = data, .store = store, .meter = meter};
     /* A single task uses the first workspace, on any worker; several tasks use their worker's. */
-    fit->workers = fit->method->tasks(options) > 1 ? lli_pool_workers(ctx) : 1;
+    fit->workers = fit->method->tasks(options) > 1 && !model->team ? lli_pool_workers(ctx) : 1;
     int64_t floats = 0;
     for (int i = 0; i < model->tensors; i++)
         floats += model->tensor[i].count;
@@ -49,6 +51,27 @@ void lli_fit_release(lli_fit *fit) {
     fit->scratch = NULL;
 }
 
+bool lli_fit_divides(const lli_method *method, const ll_fit_options *o, const lli_theta_star *star) {
+    return lli_method_trains(method) && !o->solve && !lli_fit_controls(o) && !lli_fit_preconditions(o) &&
+           lli_large_head_divides(star->model);
+}
+
+bool lli_fit_writes(const lli_fit *fit) {
+    const lli_team *team = fit->star->model->team;
+    return !team || team->rank == 0;
+}
+
+ll_status lli_fit_written(ll_context *ctx, const lli_fit *fit, ll_status status) {
+    lli_team *team = fit->star->model->team;
+    int64_t said = status;
+    if (!team)
+        return status;
+    ll_status heard = team->table->broadcast(team, ctx, &said, sizeof said, 0);
+    if (status != LL_OK || heard != LL_OK)
+        return status != LL_OK ? status : heard;
+    return said ? lli_fail(ctx, LL_ERR_CANCELLED, "interrupted") : LL_OK;
+}
+
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) {
     const lli_model *model = fit->star->model;
     for (int64_t i = 0; i < model->floats; i++)
@@ -59,7 +82,10 @@ ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const floa
     float *tensors[LLI_TENSORS_MAX];
     lli_model_place_tensors(tensors, model, fit->scratch[worker]);
     model->ops->unpack(model, tensors, theta);
-    return fit->store->ops->save(fit->store, ctx, member, (const float *const *)tensors);
+    ll_status status = LL_OK;
+    if (lli_fit_writes(fit))
+        status = fit->store->ops->save(fit->store, ctx, member, (const float *const *)tensors);
+    return lli_fit_written(ctx, fit, status);
 }
 
 ll_status lli_fit_task(ll_context *ctx, void *fit_, int64_t task, int worker) {
@@ -73,8 +99,11 @@ static ll_status run_task(ll_context *ctx, void *fit_, int64_t task, int worker)
 }
 
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) {
-    int64_t tasks = fit->method->tasks(&fit->options);
-    LLI_TRY(lli_pool_run(ctx, run_task, fit, lli_share_end(&fit->part, tasks) - lli_share_begin(&fit->part, tasks)));
+    int64_t tasks = fit->method->tasks(&fit->options), own = lli_share_end(&fit->part, tasks) - lli_share_begin(&fit->part, tasks);
+    if (!fit->star->model->team)
+        LLI_TRY(lli_pool_run(ctx, run_task, fit, own));
+    for (int64_t task = 0; fit->star->model->team && task < own; task++) /* all workers of all ranks are in each */
+        LLI_TRY(run_task(ctx, fit, task, 0));
     if (fit->method->tell)
         fit->method->tell(ctx, fit);
     return LL_OK;

@@ -59,6 +59,9 @@ bool lli_fit_controls(const ll_fit_options *options);
 ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,
                        const lli_theta_star *star) LL_CHECK_RESULT;
 
+/* May ranks divide the classes of the head in the chains of this run? */
+bool lli_fit_divides(const struct lli_method *method, const ll_fit_options *options, const lli_theta_star *star);
+
 /* Workspaces of a run; `fit` then holds everything its tasks need. */
 ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const struct lli_method *method, const ll_fit_options *options,
                        const lli_theta_star *star, const ll_dataset *data, lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
@@ -66,6 +69,9 @@ void lli_fit_release(lli_fit *fit);
 int64_t lli_fit_floats(const struct lli_method *method, const lli_theta_star *star);          /* of a checkpoint */
 ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT;                         /* the tasks of its part, in parallel */
+/* Of ranks that take the steps of a chain together, the first writes. The others learn whether it could. */
+bool lli_fit_writes(const lli_fit *fit);
+ll_status lli_fit_written(ll_context *ctx, const lli_fit *fit, ll_status status) LL_CHECK_RESULT;
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
 
 /* The MAP of the rows, with the classes of theta*. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A head with many classes as a model: theta in panels, one step cut into blocks of rows and then into parts of theta, for all workers. */
+/* A head with many classes as a model: theta in panels, one step cut into blocks of rows and then into parts of theta, for all workers.
+ * Where ranks divide the panels, each has the logits, the gradient and the moves of its own; per row a maximum and a sum travel. */
 #include "model/large_head.h"
 
 #include <string.h>
 
 #include "base/pool.h"
+#include "base/team.h"
 #include "kernels/large.h"
+#include "kernels/wide.h"
 #include "model/head.h"
 
 /* Measured: fewer classes waste too much of the last panel. A step of a few milliseconds is worth waking other workers for. */
@@ -13,6 +16,16 @@ enum { CLASSES_MIN = 128, BYTES_MIN = 256 << 10, SHARED_MIN = 50000000 };
 
 bool lli_large_head_suits(const lli_kernels *kernels, int64_t K, int64_t D) {
     return kernels->large && K >= CLASSES_MIN && lli_large_floats(K, D) * (int64_t)sizeof(float) >= BYTES_MIN;
+}
+
+bool lli_large_head_divides(const lli_model *model) {
+    return model->ops == &lli_large_head_ops && model->K >= LLI_WIDE_CLASSES;
+}
+
+/* Of the classes that are here. */
+static lli_large_shape shape_of(const lli_model *m, int64_t n) {
+    const lli_share share = {m->team ? m->team->rank : 0, m->team ? m->team->size : 0};
+    return lli_large_shape_share(n, m->K, m->D, &share);
 }
 
 static void pack(const lli_model *m, float *theta, const float *const *tensors) {
@@ -24,16 +37,23 @@ static void unpack(const lli_model *m, float *const *tensors, const float *theta
 }
 
 static int64_t step_floats(const lli_model *m, int64_t B, int workers) {
-    return lli_large_work_floats(B, m->K, m->D, workers);
+    const lli_large_shape most = shape_of(m, B);
+    return lli_large_work_floats(&most, workers);
+}
+
+static int64_t panel_floats(const lli_large_shape *s) {
+    return s->columns * LLI_LARGE_CLASSES;
 }
 
 static int64_t descend_floats(const lli_model *m, int64_t B, int workers) {
-    return m->floats + lli_large_work_floats(B, m->K, m->D, workers);
+    const lli_large_shape most = shape_of(m, B);
+    return most.panels * panel_floats(&most) + lli_large_work_floats(&most, workers);
 }
 
 typedef struct job {
     const lli_large *large;
-    const float *theta; /* of the logits */
+    const lli_model *model;
+    const float *theta; /* of the logits, from the first class that is here */
     float *moved;       /* by the update: theta itself, or the gradient */
     const lli_update *update;
     const lli_rows *rows;
@@ -52,6 +72,41 @@ static ll_status forward(ll_context *ctx, void *arg, int64_t block, int worker) 
     return LL_OK;
 }
 
+static ll_status tops(ll_context *ctx, void *arg, int64_t block, int worker) {
+    (void)ctx;
+    const job *j = arg;
+    j->large->tops(&j->work, j->theta, j->rows, &j->step->batch, j->step->dropout ? &j->step->mask : NULL, &j->shape, block, worker);
+    return LL_OK;
+}
+
+static ll_status sums(ll_context *ctx, void *arg, int64_t block, int worker) {
+    (void)ctx;
+    const job *j = arg;
+    j->large->sums(&j->work, &j->step->batch, &j->shape, block, worker);
+    return LL_OK;
+}
+
+static ll_status residuals(ll_context *ctx, void *arg, int64_t block, int worker) {
+    (void)ctx;
+    const job *j = arg;
+    j->large->residuals(&j->work, &j->step->batch, &j->shape, block, worker);
+    return LL_OK;
+}
+
+/* Of divided classes. All ranks learn with the sums whether one is to stop, so that all stop at the same step. */
+static ll_status forward_together(ll_context *ctx, job *j) {
+    lli_team *team = j->model->team;
+    int64_t n = j->shape.n, *stop = &j->work.sums[2 * n];
+    LLI_TRY(lli_pool_run(ctx, tops, j, j->shape.blocks));
+    LLI_TRY(team->table->max(team, ctx, j->work.top, n));
+    LLI_TRY(lli_pool_run(ctx, sums, j, j->shape.blocks));
+    *stop = lli_cancelled(ctx);
+    LLI_TRY(team->table->sum(team, ctx, j->work.sums, 2 * n + 1));
+    if (*stop)
+        return lli_fail(ctx, LL_ERR_CANCELLED, "interrupted");
+    return lli_pool_run(ctx, residuals, j, j->shape.blocks);
+}
+
 static ll_status update(ll_context *ctx, void *arg, int64_t part, int worker) {
     (void)ctx;
     const job *j = arg;
@@ -63,15 +118,15 @@ static ll_status update(ll_context *ctx, void *arg, int64_t part, int worker) {
 static ll_status hand_out(ll_context *ctx, void *arg, int64_t panel, int worker) {
     (void)ctx, (void)worker;
     const job *j = arg;
-    int64_t first = panel * j->shape.columns * LLI_LARGE_CLASSES;
-    j->apply(j->arg, j->part, first, (j->shape.D + 1) * LLI_LARGE_CLASSES, j->moved + first);
+    int64_t first = panel * panel_floats(&j->shape);
+    j->apply(j->arg, j->part, j->shape.first * j->shape.columns + first, (j->shape.D + 1) * LLI_LARGE_CLASSES, j->moved + first);
     return LL_OK;
 }
 
 /* The logits of the batch, then the update. */
 static ll_status run(double *nll, ll_context *ctx, job *j, float *work) {
     j->work = lli_large_work_of(work, &j->shape);
-    LLI_TRY(lli_pool_run(ctx, forward, j, j->shape.blocks));
+    LLI_TRY(j->model->team ? forward_together(ctx, j) : lli_pool_run(ctx, forward, j, j->shape.blocks));
     LLI_TRY(lli_pool_run(ctx, update, j, j->shape.parts));
     *nll = 0;
     for (int64_t i = 0; i < j->shape.n; i++)
@@ -80,45 +135,69 @@ static ll_status run(double *nll, ll_context *ctx, job *j, float *work) {
 }
 
 /* Short steps are not shared: they run in `alone`, which has no pool. */
-static ll_context *choose(ll_context *ctx, ll_context *alone, const lli_model *m, int64_t n) {
-    if (n * m->K * m->D >= SHARED_MIN)
+static ll_context *choose(ll_context *ctx, ll_context *alone, const lli_large_shape *s) {
+    if (s->n * s->K * s->D >= SHARED_MIN)
         return ctx;
     lli_context_child(alone, ctx);
     return alone;
 }
 
+static ll_status bring(ll_context *ctx, const ll_context *where, ll_status status) {
+    if (status != LL_OK && where != ctx)
+        memcpy(ctx->message, where->message, sizeof ctx->message);
+    return status;
+}
+
 static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *theta, float *work, const lli_rows *rows,
                       const lli_step *s) {
     const lli_head_step head = lli_head_step_of(s);
+    const lli_large_shape shape = shape_of(m, s->n);
     ll_context alone;
+    float *here = theta + shape.first * shape.columns;
     job j = {.large = m->kernels->large,
-             .theta = theta,
-             .moved = theta,
+             .model = m,
+             .theta = here,
+             .moved = here,
              .update = &head.update,
              .rows = rows,
              .step = &head,
-             .shape = lli_large_shape_of(s->n, m->K, m->D)};
-    return run(nll, choose(ctx, &alone, m, s->n), &j, work);
+             .shape = shape};
+    ll_context *where = choose(ctx, &alone, &shape);
+    return bring(ctx, where, run(nll, where, &j, work));
 }
 
 static ll_status descend(double *nll, ll_context *ctx, const lli_model *m, lli_apply_fn *apply, void *arg, float *theta, float *work,
                          const lli_rows *rows, const lli_step *s) {
     const lli_head_step head = lli_head_step_of(s);
     const lli_update mean = lli_head_mean_gradient(s->n);
-    ll_context alone, *where = choose(ctx, &alone, m, s->n);
+    const lli_large_shape shape = shape_of(m, s->n);
+    ll_context alone, *where = choose(ctx, &alone, &shape);
     job j = {.large = m->kernels->large,
-             .theta = theta,
+             .model = m,
+             .theta = theta + shape.first * shape.columns,
              .moved = work,
              .update = &mean,
              .rows = rows,
              .step = &head,
-             .shape = lli_large_shape_of(s->n, m->K, m->D),
+             .shape = shape,
              .part = &m->part[0],
              .apply = apply,
              .arg = arg};
-    memset(work, 0, (size_t)m->floats * sizeof *work);
-    LLI_TRY(run(nll, where, &j, work + m->floats));
+    int64_t floats = shape.panels * panel_floats(&shape);
+    memset(work, 0, (size_t)floats * sizeof *work);
+    LLI_TRY(bring(ctx, where, run(nll, where, &j, work + floats)));
     return lli_pool_run(where, hand_out, &j, j.shape.panels);
+}
+
+ll_status lli_large_head_collect(ll_context *ctx, const lli_model *m, float *theta, int64_t copies) {
+    lli_team *team = m->team;
+    for (int64_t r = 0; r < team->size; r++) {
+        const lli_large_shape s = lli_large_shape_share(1, m->K, m->D, &(lli_share){r, team->size});
+        float *part = theta + s.first * s.columns;
+        for (int64_t c = 0; c < copies; c++, part += m->floats)
+            LLI_TRY(team->table->broadcast(team, ctx, part, s.panels * panel_floats(&s) * (int64_t)sizeof *part, r));
+    }
+    return LL_OK;
 }
 
 /* Element (k,j) has the normal that it has in rows, number k ld + j: the layout does not decide the noise. */

@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 typedef struct lli_model lli_model;
+struct lli_team;
 
 /* One step. With the rule of sgd and sgld: theta <- theta + lr ((1/n) sum w grad log p - tau theta / N) + noise xi. */
 typedef struct lli_step {
@@ -113,10 +114,12 @@ struct lli_model {
     lli_tensor tensor[LLI_TENSORS_MAX];
     int parts;
     lli_part part[LLI_PARTS_MAX];
-    int64_t features; /* width of the representation: the input of the last dense layer */
-    int head_tensor;  /* that layer's weight [K,features]; its bias is the next tensor */
-    bool own_dropout; /* has dropout layers of its own, besides the places of MC-Dropout */
-    int mask_layers;  /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
+    int64_t features;      /* width of the representation: the input of the last dense layer */
+    int head_tensor;       /* that layer's weight [K,features]; its bias is the next tensor */
+    bool own_dropout;      /* has dropout layers of its own, besides the places of MC-Dropout */
+    struct lli_team *team; /* ranks that divide the classes of a wide head: a step moves the part of theta that is here, and all ranks take
+                              it together; NULL: all classes are here */
+    int mask_layers;       /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
 };
 
 /* Tensors one after the other in a block of so many floats. */

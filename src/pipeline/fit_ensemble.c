@@ -112,17 +112,40 @@ static ll_status leave_file(ll_context *ctx, lli_partial **partial, ll_status st
     return lli_team_agree(ctx, status);
 }
 
+/* The work of this rank: whole tasks, or, where a head is so wide that its classes can be divided and there are more ranks than tasks,
+ * tasks that a group of ranks does together. */
+static ll_status run_ranks(ll_context *ctx, lli_found_theta *found, const ll_fit_options *options, const ll_dataset *data,
+                           lli_store *store) {
+    const lli_method *method = lli_method_find(options->method);
+    int64_t groups = LLI_MIN(method->tasks(options), ctx->team->size);
+    lli_share part = lli_team_share(ctx);
+    lli_team *group = NULL;
+    if (lli_team_several(ctx) && groups < ctx->team->size && lli_fit_divides(method, options, &found->star)) {
+        LLI_TRY(lli_team_divide(&group, ctx, groups));
+        part = (lli_share){lli_team_group(ctx, groups), groups};
+        lli_log(ctx, LL_LOG_NOTE, "%lld ranks divide the %lld classes of the head, in %lld group%s", (long long)ctx->team->size,
+                (long long)found->head_model.K, (long long)groups, groups == 1 ? "" : "s");
+    }
+    found->head_model.team = group;
+    ll_status status = run(ctx, found, options, data, store, &part);
+    found->head_model.team = NULL;
+    if (status == LL_OK) /* else some may have left it already */
+        lli_team_dissolve(group);
+    return status;
+}
+
 /* Does what is left of the work, and puts the file in its place. */
 static ll_status finish_file(ll_ensemble **out, ll_context *ctx, const fit_job *job, lli_partial **partial, const lli_ensemble_plan *plan,
-                             const lli_found_theta *found, const ll_fit_options *options, const ll_dataset *data) {
+                             lli_found_theta *found, const ll_fit_options *options, const ll_dataset *data) {
     const lli_method *method = lli_method_find(options->method);
     int64_t tasks = method->tasks(options);
-    const lli_share ranks = lli_team_share(ctx), *part = job->part.count ? &job->part : &ranks;
     LLI_TRY(begin_file(ctx, job, partial, plan, lli_fit_floats(method, &found->star), tasks));
     tell_part(ctx, &job->part, tasks);
     ll_status status = LL_OK;
-    if (!lli_partial_complete(*partial))
-        status = run(ctx, found, options, data, lli_partial_store(*partial), part);
+    if (!lli_partial_complete(*partial) && job->part.count)
+        status = run(ctx, found, options, data, lli_partial_store(*partial), &job->part);
+    else if (!lli_partial_complete(*partial))
+        status = run_ranks(ctx, found, options, data, lli_partial_store(*partial));
     LLI_TRY(leave_file(ctx, partial, status));
     lli_partial *complete = *partial;
     *partial = NULL;

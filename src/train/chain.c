@@ -8,8 +8,10 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/team.h"
 #include "data/blocks.h"
 #include "data/order.h"
+#include "model/large_head.h"
 
 /* Progress is reported and cancellation checked after this many multiply-adds, and at least this many times in a run. */
 enum { REPORT_WORK = 4 << 20, REPORTS = 256 };
@@ -117,6 +119,21 @@ static double epoch_weight(const lli_chain *chain) {
     return sum;
 }
 
+ll_status lli_chain_collect(ll_context *ctx, lli_chain *chain) {
+    return chain->model->team ? lli_large_head_collect(ctx, chain->model, chain->theta, 1 + chain->slots) : LL_OK;
+}
+
+/* Is theta finite, on all ranks? */
+static ll_status check_finite(ll_context *ctx, const lli_chain *chain) {
+    lli_team *team = chain->model->team;
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < chain->model->floats; i++)
+        wrong += !isfinite(chain->theta[i]);
+    if (team)
+        LLI_TRY(team->table->sum(team, ctx, &wrong, 1));
+    return wrong ? diverged(ctx, chain, chain->state.step - 1, "a parameter is not finite") : LL_OK;
+}
+
 /* At the end of an epoch: the mean NLL may not exceed 2 ln K + that of the first epoch, and theta must be finite. */
 static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
     lli_chain_state *s = &chain->state;
@@ -127,10 +144,7 @@ static ll_status end_epoch(ll_context *ctx, lli_chain *chain) {
         s->first_nll = nll;
     if (nll > limit + s->first_nll)
         return diverged(ctx, chain, s->step - 1, "the mean training NLL of this epoch is above 2 ln K + that of the start");
-    for (int64_t i = 0; i < chain->model->floats; i++)
-        if (!isfinite(chain->theta[i]))
-            return diverged(ctx, chain, s->step - 1, "a parameter is not finite");
-    return LL_OK;
+    return check_finite(ctx, chain);
 }
 
 static void draw_epoch(lli_chain *chain, const int64_t *list, int64_t epoch) {
@@ -235,7 +249,8 @@ ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) {
     if (chain->meter)
         report = LLI_MIN(report, 1 + chain->meter->total / REPORTS);
     while (chain->state.step < until) {
-        LLI_TRY(lli_cancel_check(ctx));
+        if (!chain->model->team) /* else all ranks stop at the same step */
+            LLI_TRY(lli_cancel_check(ctx));
         int64_t first = chain->state.step, end = LLI_MIN(until, first + report);
         while (chain->state.step < end)
             LLI_TRY(advance(ctx, chain, steps));

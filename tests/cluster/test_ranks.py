@@ -61,6 +61,38 @@ def predictions_give_the_bytes_of_one_process(ending, options):
         nothing_left("*.ranks*")
 
 
+WIDE = 4099  # classes, from 4096 on several ranks divide them; some fill no panel of 16
+
+
+def wide():
+    """A head of so many classes, and rows of some of them, the first and last among them."""
+    import numpy as np
+    rng = np.random.default_rng(3)
+    centers = rng.standard_normal((WIDE, 13)).astype(np.float32)
+    labels = rng.integers(0, WIDE, 300)
+    labels[:5] = 0, 15, 16, 4096, WIDE - 1
+    np.save("features.npy", (centers[labels] + rng.standard_normal((300, 13)) / 2).astype(np.float32))
+    np.save("labels.npy", labels)
+    np.savez("head.npz", W=centers / 10, b=np.zeros(WIDE, np.float32))
+
+
+@cases_of([("sgd", "sgd", ("--samples", "3", "--thin", "5")), ("two groups", "sgld", ("--samples", "4", "--thin", "3", "--chains", "2")),
+           ("velocities", "sghmc", ("--samples", "2", "--thin", "4")), ("slots", "swag", ("--samples", "2", "--epochs", "2", "--thin", "2")),
+           ("masks", "dropout", ("--epochs", "2")), ("resamples", "bootstrap", ("--samples", "2", "--epochs", "1"))])
+def ranks_divide_the_classes_of_a_wide_head(method, options):
+    wide()
+    options = (*samples.FIT, "--head", "head.npz", "--method", method, "--batch-size", "64", *options)
+    run(*options, "-o", "one.safetensors")
+    for n in RANKS if method == "sgd" else RANKS[-1:]:
+        process = mpirun.start(mpirun.words(n, *options, "-o", "many.safetensors"))
+        _, err = process.communicate(timeout=mpirun.TIMEOUT)
+        check(process.returncode == 0, err.decode())
+        divided = n > int(dict(zip(options, options[1:])).get("--chains", 2 if method == "bootstrap" else 1))
+        check((f"ranks divide the {WIDE} classes" in err.decode()) == divided, f"divided or not: {err.decode()}")
+        same("one.safetensors", "many.safetensors")
+        nothing_left("*.partial")
+
+
 SEARCH = ("search", "--features", "features.npy", "--labels", "labels.npy", "--test-features", "test_features.npy", "--test-labels", "test_labels.npy",
           "--out-features", "out_features.npy", "--method", "point,sgd,bootstrap", "--lr", "0.1,0.02", "--samples", "2,4", "--epochs", "1")
 

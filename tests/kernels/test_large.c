@@ -28,7 +28,7 @@ static head head_new(int64_t n, int64_t K, int64_t D, bool integers) {
     h.features = floats(h.N * D);
     h.halves = array_new(h.N * D, sizeof *h.halves);
     h.theta = floats(lli_large_floats(K, D));
-    h.work = floats(lli_large_work_floats(n, K, D, WORKERS));
+    h.work = floats(lli_large_work_floats(&h.s, WORKERS));
     h.rows = floats(K * h.s.ld);
     h.z = floats(n * h.s.ld);
     h.g = floats(n * h.ldk);
@@ -193,8 +193,8 @@ static void shapes_cut_whole(void **state) {
                 assert_true(lli_large_start(&s, block) < lli_large_start(&s, block + 1));
             assert_true(s.columns > D && s.width % 12 == 0 && s.parts / s.groups * s.width >= s.columns);
             assert_true((s.parts / s.groups - 1) * s.width < s.columns);
-            assert_true(lli_large_work_floats(n, K, D, 3) >= work);
-            work = lli_large_work_floats(n, K, D, 3);
+            assert_true(lli_large_work_floats(&s, 3) >= work);
+            work = lli_large_work_floats(&s, 3);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* residual against f64, and what it does with numbers that are not. */
 #include "kernels/shapes.h"
+#include "kernels/wide.h"
 
 #include <math.h>
 
@@ -98,12 +99,79 @@ static void residual_shows_divergence(void **state) {
     }
 }
 
+/* Very many classes: against f64, and the same bits where the classes lie apart, as ranks have them. */
+static void wide_rows_may_be_divided(void **state) {
+    (void)state;
+    enum { K = 4099, LABEL = 4098, PARTS = 4 };
+    static const int64_t cut[PARTS + 1] = {0, 16, 16, 3000, K}; /* one part has no class */
+    static const double scales[] = {0.1, 8, 60};
+    FOR_LEVELS(kernels, 0) for (size_t s = 0; s < LLI_COUNT(scales); s++) {
+        const lli_wide *wide = kernels->wide;
+        int64_t ldk = lli_kernels_stride_classes(K);
+        int power = lli_wide_power(K);
+        float *logits = floats(ldk), *whole = floats(ldk), *part[PARTS], weight = 0.7f;
+        fill_reals(logits, ldk, scales[s], 11);
+        memcpy(whole, logits, (size_t)ldk * sizeof *whole);
+        double nll = kernels->residual(whole, (const int32_t[]){LABEL}, &weight, 1, K, ldk), top = -INFINITY, total = 0;
+        for (int64_t k = 0; k < K; k++)
+            top = fmax(top, (double)logits[k]);
+        for (int64_t k = 0; k < K; k++)
+            total += exp((double)logits[k] - top);
+        CHECK_NEAR(nll, (double)weight * (log(total) + top - (double)logits[LABEL]), 2e-6 * (1 + scales[s] / 20));
+        for (int64_t k = 0; k < K; k++)
+            CHECK_NEAR((double)whole[k], (double)weight * (exp((double)logits[k] - top) / total - (k == LABEL)),
+                       1e-6 + 2e-6 * scales[s] / 60);
+        lli_wide_row of = {.top = -INFINITY};
+        for (int p = 0; p < PARTS; p++) {
+            int64_t own = cut[p + 1] - cut[p];
+            part[p] = floats(lli_kernels_stride_classes(own));
+            memcpy(part[p], logits + cut[p], (size_t)own * sizeof **part);
+            of.top = fmaxf(of.top, wide->top(part[p], own));
+        }
+        of.gap = part[PARTS - 1][LABEL - cut[PARTS - 1]] - of.top;
+        for (int p = 0; p < PARTS; p++)
+            of.total += wide->sum(part[p], of.top, cut[p + 1] - cut[p], power);
+        CHECK_NEAR(ldexp((double)of.total, -power), total, 1e-6 * total);
+        for (int p = 0; p < PARTS; p++) {
+            int64_t own = cut[p + 1] - cut[p], label = p == PARTS - 1 ? LABEL - cut[p] : -1;
+            assert_true(wide->residual(part[p], &of, weight, label, own, lli_kernels_stride_classes(own), power) == nll);
+            assert_memory_equal(part[p], whole + cut[p], (size_t)own * sizeof **part);
+            free(part[p]);
+        }
+        free(logits);
+        free(whole);
+    }
+}
+
+/* The sum of so many classes still fits: all of them equal is the worst. */
+static void wide_sums_stay_in_range(void **state) {
+    (void)state;
+    assert_int_equal(lli_wide_power(4096), 44);
+    for (int64_t K = 4096; K < (int64_t)1 << 31; K *= 2)
+        assert_true(ldexp((double)(K + K / 2), lli_wide_power(K + K / 2)) < 0x1p63 && lli_wide_power(K) > 30);
+}
+
+static void wide_rows_show_divergence(void **state) {
+    (void)state;
+    enum { K = 4099 };
+    static const float bad[] = {NAN, INFINITY, -INFINITY};
+    static const int64_t places[] = {0, 1, 2000, 4096, 4098};
+    FOR_LEVELS(kernels, 0) for (size_t b = 0; b < LLI_COUNT(bad); b++) for (size_t p = 0; p < LLI_COUNT(places); p++) {
+        int64_t ldk = lli_kernels_stride_classes(K);
+        float *logits = floats(ldk);
+        fill_reals(logits, ldk, 3, 6);
+        logits[places[p]] = bad[b];
+        assert_false(isfinite(kernels->residual(logits, (const int32_t[]){7}, NULL, 1, K, ldk)));
+        free(logits);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(residual_matches_f64),
-        cmocka_unit_test(residual_of_a_row_alone),
-        cmocka_unit_test(residual_of_weights_of_one),
-        cmocka_unit_test(residual_shows_divergence),
+        cmocka_unit_test(residual_matches_f64),       cmocka_unit_test(residual_of_a_row_alone),
+        cmocka_unit_test(residual_of_weights_of_one), cmocka_unit_test(residual_shows_divergence),
+        cmocka_unit_test(wide_rows_may_be_divided),   cmocka_unit_test(wide_sums_stay_in_range),
+        cmocka_unit_test(wide_rows_show_divergence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

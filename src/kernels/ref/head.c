@@ -6,6 +6,7 @@
 #include "base/half.h"
 #include "kernels/levels.h"
 #include "kernels/ref/ref.h"
+#include "kernels/wide.h"
 
 static void gather(float *z, const void *features, bool half, const int64_t *rows, int64_t first, int64_t n, int64_t D, int64_t ld) {
     for (int64_t i = 0; i < n; i++) {
@@ -56,6 +57,10 @@ static double residual(float *logits, const int32_t *labels, const float *weight
     double nll = 0;
     for (int64_t i = 0; i < n; i++) {
         float *row = logits + i * ldk;
+        if (K >= LLI_WIDE_CLASSES) {
+            nll += lli_wide_softmax(&lli_ref_wide, row, labels[i], weights ? weights[i] : 1, K, ldk);
+            continue;
+        }
         float top = row[0];
         for (int64_t k = 1; k < K; k++)
             top = fmaxf(top, row[k]);
@@ -152,6 +157,7 @@ const lli_kernels lli_kernels_ref = {
     .finish = lli_ref_finish,
     .adam = lli_ref_adam,
     .momentum = lli_ref_momentum,
+    .wide = &lli_ref_wide,
     .conv = &lli_ref_conv,
     .norm = &lli_ref_norm,
     .linear = &lli_ref_linear,

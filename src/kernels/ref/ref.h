@@ -16,6 +16,7 @@ void lli_ref_finish(lli_tally *t);
 void lli_ref_adam(float *theta, float *m, float *v, const float *gradient, const lli_adam *a, float decay, int64_t count);
 void lli_ref_momentum(float *theta, float *velocity, const float *gradient, const lli_momentum *o, float decay, int64_t count);
 
+extern const struct lli_wide lli_ref_wide;
 extern const struct lli_conv_kernels lli_ref_conv;
 extern const struct lli_norm_kernels lli_ref_norm;
 extern const struct lli_linear_kernels lli_ref_linear;

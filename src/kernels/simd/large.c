@@ -7,9 +7,12 @@
  * so the inner loop reads two streams front to back. kernels/large.h has the layouts, docs/kernels.md the drawing. */
 #include "kernels/large.h"
 
+#include <string.h>
+
 #include "kernels/simd/level.h"
 #include "kernels/simd/normal.h"
 #include "kernels/simd/philox.h"
+#include "kernels/wide.h"
 
 enum {
     TILE = LLI_LARGE_TILE,
@@ -105,19 +108,72 @@ INLINE void copy_row(float *to, int64_t to_stride, const float *from, int64_t fr
         store(to + q * to_stride + v, load(from + q * from_stride + v));
 }
 
-static void forward(const lli_large_work *w, const float *theta, const lli_rows *rows, const lli_batch *batch, const lli_mask *mask,
-                    const lli_large_shape *s, int64_t block, int worker) {
-    int64_t first = lli_large_start(s, block), end = lli_large_start(s, block + 1), ldk = lli_kernels_stride_classes(s->K);
-    float *z = w->z + first * s->ld, *row = w->scratch + worker * s->scratch;
+/* Rows of a block, and their logits. */
+static void begin(const lli_large_work *w, const float *theta, const lli_rows *rows, const lli_batch *batch, const lli_mask *mask,
+                  const lli_large_shape *s, int64_t block, int worker) {
+    int64_t first = lli_large_start(s, block), end = lli_large_start(s, block + 1);
+    float *z = w->z + first * s->ld, *scratch = w->scratch + worker * s->scratch;
     LEVEL(gather)(z, rows->features, rows->half, batch->rows + first, 0, end - first, s->D, s->ld);
     if (mask)
         LEVEL(mask)(z, z, mask, first, end - first, s->D, s->ld);
-    logits(w->g, theta, w->z, row + ldk, s, first, end);
+    logits(w->g, theta, w->z, scratch + lli_kernels_stride_classes(s->K), s, first, end);
+}
+
+static void forward(const lli_large_work *w, const float *theta, const lli_rows *rows, const lli_batch *batch, const lli_mask *mask,
+                    const lli_large_shape *s, int64_t block, int worker) {
+    int64_t first = lli_large_start(s, block), end = lli_large_start(s, block + 1), ldk = lli_kernels_stride_classes(s->K);
+    float *row = w->scratch + worker * s->scratch;
+    begin(w, theta, rows, batch, mask, s, block, worker);
     for (int64_t i = first; i < end; i++) {
         float *g = w->g + i * CLASSES;
         copy_row(row, CLASSES, g, s->rows * CLASSES, s->panels);
         w->nll[i] = LEVEL(residual)(row, batch->labels + i, batch->weights ? batch->weights + i : NULL, 1, s->K, ldk);
         copy_row(g, s->rows * CLASSES, row, CLASSES, s->panels);
+    }
+}
+
+static void tops(const lli_large_work *w, const float *theta, const lli_rows *rows, const lli_batch *batch, const lli_mask *mask,
+                 const lli_large_shape *s, int64_t block, int worker) {
+    float *row = w->scratch + worker * s->scratch;
+    begin(w, theta, rows, batch, mask, s, block, worker);
+    for (int64_t i = lli_large_start(s, block); i < lli_large_start(s, block + 1); i++) {
+        copy_row(row, CLASSES, w->g + i * CLASSES, s->rows * CLASSES, s->panels);
+        w->top[i] = LEVEL(wide).top(row, s->K);
+    }
+}
+
+/* The label of a row among the classes that are here, or -1. */
+INLINE int64_t label_here(const lli_batch *batch, const lli_large_shape *s, int64_t i) {
+    int64_t label = batch->labels[i] - s->first;
+    return label >= 0 && label < s->K ? label : -1;
+}
+
+static void sums(const lli_large_work *w, const lli_batch *batch, const lli_large_shape *s, int64_t block, int worker) {
+    float *row = w->scratch + worker * s->scratch;
+    int power = lli_wide_power(s->all);
+    for (int64_t i = lli_large_start(s, block); i < lli_large_start(s, block + 1); i++) {
+        int64_t label = label_here(batch, s, i);
+        copy_row(row, CLASSES, w->g + i * CLASSES, s->rows * CLASSES, s->panels);
+        float gap = label < 0 ? 0 : row[label] - w->top[i];
+        uint32_t bits;
+        memcpy(&bits, &gap, sizeof bits);
+        w->sums[i] = LEVEL(wide).sum(row, w->top[i], s->K, power);
+        w->sums[s->n + i] = (int64_t)bits;
+        copy_row(w->g + i * CLASSES, s->rows * CLASSES, row, CLASSES, s->panels);
+    }
+}
+
+static void residuals(const lli_large_work *w, const lli_batch *batch, const lli_large_shape *s, int64_t block, int worker) {
+    float *row = w->scratch + worker * s->scratch;
+    int64_t ldk = lli_kernels_stride_classes(s->K);
+    for (int64_t i = lli_large_start(s, block); i < lli_large_start(s, block + 1); i++) {
+        lli_wide_row of = {.top = w->top[i], .total = w->sums[i]};
+        const uint32_t bits = (uint32_t)w->sums[s->n + i];
+        memcpy(&of.gap, &bits, sizeof of.gap);
+        copy_row(row, CLASSES, w->g + i * CLASSES, s->rows * CLASSES, s->panels);
+        w->nll[i] = LEVEL(wide).residual(row, &of, batch->weights ? batch->weights[i] : 1, label_here(batch, s, i), s->K, ldk,
+                                         lli_wide_power(s->all));
+        copy_row(w->g + i * CLASSES, s->rows * CLASSES, row, CLASSES, s->panels);
     }
 }
 
@@ -196,7 +252,7 @@ static void add_noise(float *panel, const philox_stream *stream, float noise, co
     for (; j < end; j += 4 * QUADS, panel += 4 * QUADS * CLASSES) {
         int64_t columns = LLI_MIN(end - j, 4 * QUADS), pairs = (columns + 1) / 2 * VECTORS;
         for (int64_t c = 0; c < columns; c += 4)
-            noise_words(radii + c / 2 * VECTORS, angles + c / 2 * VECTORS, stream, (uint64_t)(first * s->ld + j + c) / 4,
+            noise_words(radii + c / 2 * VECTORS, angles + c / 2 * VECTORS, stream, (uint64_t)((s->first + first) * s->ld + j + c) / 4,
                         (uint64_t)s->ld / 4);
         for (int64_t i = 0; i < pairs; i++)
             radii[i] = (vu)radius(radii[i]);
@@ -231,4 +287,4 @@ static void update(float *theta, const lli_large_work *w, const lli_update *u, c
     }
 }
 
-const lli_large LEVEL(large) = {forward, update};
+const lli_large LEVEL(large) = {forward, tops, sums, residuals, update};

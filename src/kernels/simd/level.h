@@ -38,6 +38,7 @@ void LEVEL(tally)(lli_tally *t, const lli_members *m);
 void LEVEL(score)(lli_tally *t, const lli_members *m, int64_t member, double weight, int64_t shares, int64_t g);
 
 extern const struct lli_large LEVEL(large);
+extern const struct lli_wide LEVEL(wide);
 extern const struct lli_conv_kernels LEVEL(conv);
 extern const struct lli_norm_kernels LEVEL(norm);
 extern const struct lli_linear_kernels LEVEL(linear);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The softmax of training, in f32 and in place: logits -> w (p - 1{k = y}), and the loss.
- * Few classes: W rows at a time, transposed, lanes = rows. Many: row by row, lanes = classes. K alone decides, so a row's bits do not
- * depend on its neighbours. */
+ * Few classes: W rows at a time, transposed, lanes = rows. Many: row by row, lanes = classes. Very many: wide.h. K
+ * alone decides, so a row's bits do not depend on its neighbours. */
 #include <float.h>
 
 #include "base/status.h"
 #include "kernels/simd/elementary.h"
 #include "kernels/simd/level.h"
+#include "kernels/wide.h"
 
 enum { FEW = 32 };
 
@@ -125,6 +126,8 @@ double LEVEL(residual)(float *logits, const int32_t *labels, const float *weight
     for (int64_t i = 0; i < n; i += step)
         if (K <= FEW)
             nll += few_classes(logits + i * ldk, labels + i, weights ? weights + i : NULL, LLI_MIN(n - i, W), K, ldk);
+        else if (K >= LLI_WIDE_CLASSES)
+            nll += lli_wide_softmax(&LEVEL(wide), logits + i * ldk, labels[i], weights ? weights[i] : 1, K, ldk);
         else
             nll += many_classes(logits + i * ldk, labels[i], weights ? weights + i : NULL, K, ldk);
     return nll;

@@ -36,6 +36,7 @@ const lli_kernels LEVEL(kernels) = {
     .momentum = LEVEL(momentum),
     .gemm_pack = LEVEL(gemm_pack),
     .gemm = LEVEL(gemm),
+    .wide = &LEVEL(wide),
     .large = &LEVEL(large),
     .conv = &LEVEL(conv),
     .norm = &LEVEL(norm),
