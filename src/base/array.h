@@ -27,4 +27,7 @@ bool lli_array_dtype_parse(ll_dtype *out, const char *name);
 enum { LLI_ARRAY_TEXT = 256 };
 const char *lli_array_text(char out[LLI_ARRAY_TEXT], const ll_array *a);
 
+/* The place of the first of n numbers that is not finite; n if there is none. */
+int64_t lli_array_not_finite(const float *x, int64_t n);
+
 #endif

@@ -167,10 +167,10 @@ static ll_status check_values(ll_context *ctx, const ll_ensemble *e, const char 
         return lli_fail(ctx, LL_ERR_DATA, "%s: the weights of the members sum to %g; expected a finite number above 0", path, total);
     for (int t = 0; t < p->model->tensors; t++) {
         const lli_tensor *tensor = &p->model->tensor[t];
-        for (int64_t i = 0; i < p->stored * tensor->count; i++)
-            if (!isfinite(e->tensor[t][i]))
-                return lli_fail(ctx, LL_ERR_DATA, "%s: %s holds a value that is not finite in member %" PRId64, path, tensor->name,
-                                i / tensor->count);
+        int64_t count = p->stored * tensor->count, i = lli_array_not_finite(e->tensor[t], count);
+        if (i < count)
+            return lli_fail(ctx, LL_ERR_DATA, "%s: %s holds a value that is not finite in member %" PRId64, path, tensor->name,
+                            i / tensor->count);
     }
     return LL_OK;
 }
