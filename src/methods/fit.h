@@ -16,6 +16,8 @@ typedef struct lli_theta_star {
     const char *init;     /* "head" "map" "adam" "network": how it was found */
     const char *hash;     /* of its tensors */
     double gradient_norm; /* that the MAP reached; NaN otherwise */
+    bool is_map;          /* of the rows that are fitted, with the prior precision `map_precision` */
+    double map_precision;
     /* of networks: */
     const lli_network *network; /* NULL: a head */
     lli_input_shape input;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One head, fitted anew: the MAP of the rows as a point, S = 1, wherever theta* comes from. docs/math/map.md */
+#include <string.h>
+
 #include "base/memory.h"
 #include "methods/method.h"
 #include "model/head.h"
@@ -11,16 +13,18 @@ static int64_t steps(const lli_fit *fit) {
 
 static ll_status prepare(ll_context *ctx, lli_fit *fit) {
     const lli_model *model = fit->star->model;
-    ll_head *head;
-    LLI_TRY(lli_fit_solve(&head, ctx, fit));
+    ll_head *head = NULL;
     float *theta;
-    ll_status status = lli_memory_new(ctx, &theta, model->floats, sizeof *theta);
-    if (status == LL_OK) {
-        model->ops->pack(model, theta, (const float *const[]){head->W, head->b});
-        fit->prepared = theta;
+    LLI_TRY(lli_memory_new(ctx, &theta, model->floats, sizeof *theta));
+    fit->prepared = theta;
+    if (fit->star->is_map && fit->star->map_precision == fit->options.prior_precision) {
+        memcpy(theta, fit->star->theta, (size_t)model->floats * sizeof *theta);
+        return LL_OK;
     }
+    LLI_TRY(lli_fit_solve(&head, ctx, fit));
+    model->ops->pack(model, theta, (const float *const[]){head->W, head->b});
     ll_head_free(head);
-    return status;
+    return LL_OK;
 }
 
 static void release(lli_fit *fit) {

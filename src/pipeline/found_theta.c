@@ -147,7 +147,10 @@ static ll_status find_any(ll_context *ctx, lli_found_theta *found, const ll_data
     ll_head_solve_options options = ll_head_solve_options_default();
     options.prior_precision = o->prior_precision;
     LLI_TRY(ll_head_solve(&found->solved, ctx, data, &options));
-    return find_head(ctx, found, found->solved, "map");
+    LLI_TRY(find_head(ctx, found, found->solved, "map"));
+    found->star.is_map = true;
+    found->star.map_precision = o->prior_precision;
+    return LL_OK;
 }
 
 ll_status lli_found_theta_init(ll_context *ctx, lli_found_theta *found, const ll_dataset *data, const ll_head *head,

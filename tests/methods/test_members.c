@@ -179,6 +179,18 @@ static void test_single(void **state) {
     assert_memory_equal(s.e->tensor[0], head->W, K * D * sizeof(float));
     assert_memory_equal(s.e->tensor[1], head->b, K * sizeof(float));
     ll_head_free(head);
+    for (int other = 0; other < 3; other++) { /* theta* is the MAP, is that of another prior, or is none although its prior is 0 */
+        scene_free(&s);
+        scene_init(&s, "map");
+        s.o.prior_precision = other == 2 ? 0 : 3;
+        s.star.is_map = other < 2;
+        s.star.map_precision = other == 0 ? 3 : 0;
+        fit(&s);
+        if (other == 0)
+            check_member(&s, 0, s.theta);
+        else
+            assert_memory_not_equal(s.e->tensor[0], s.p.head->W, K * D * sizeof(float));
+    }
     scene_free(&s);
 }
 
