@@ -64,7 +64,7 @@ static size_t groups(option_group out[GROUPS_MAX]) {
     return 6;
 }
 
-/* No FOLDER/METHOD.npz is one of the inputs. */
+/* No FOLDER/NAME.npz is one of the inputs. */
 static ll_status check_predictions(const compare_args *args) {
     const training_args *t = &args->training;
     const char *inputs[] = {t->features,
@@ -79,9 +79,9 @@ static ll_status check_predictions(const compare_args *args) {
                             args->test_labels,
                             args->out_data};
     ll_status status = LL_OK;
-    for (size_t i = 0; i < ll_method_count() && status == LL_OK; i++) {
+    for (size_t i = 0; ll_compare_name(i / 2) && status == LL_OK; i++) {
         char path[4096];
-        int length = snprintf(path, sizeof path, "%s/%s.npz", args->options.predictions, ll_method_get(i)->name);
+        int length = snprintf(path, sizeof path, "%s/%s%s.npz", args->options.predictions, ll_compare_name(i / 2), i % 2 ? "+T" : "");
         status = length < (int)sizeof path ? inputs_check_output(path, inputs, COUNT(inputs))
                                            : complain(LL_ERR_USAGE, "the folder name of --predictions is too long");
     }
@@ -219,16 +219,18 @@ static const char *const examples[] = {
     "--head head.npz --samples 20 --markdown",
     "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
     "--samples 10 --predictions predictions",
+    "lastlayer compare --features features.npy --labels labels.npy --test-features test_features.npy --test-labels test_labels.npy "
+    "--methods all --samples 20 --epochs 2",
     "lastlayer compare --network net.safetensors --data mnist --samples 2 --epochs 2",
     NULL,
 };
 
 const command cmd_compare = {
     .name = "compare",
-    .summary = "all methods with defaults, one table, a recommendation",
+    .summary = "methods with their defaults side by side, one table, a recommendation",
     .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--head FILE] [--layers L] [OPTIONS]\n"
              "--network FILE --data DATA [--out-data DATA] [OPTIONS]",
-    .detail = "Fits every method on the training data, evaluates each on the test data, with intervals, and recommends the simplest that "
+    .detail = "Fits the methods on the training data, evaluates each on the test data, with intervals, and recommends the simplest that "
               "is within noise of the best, by other rows than those of the table. "
               "A method option applies to every method that uses it.",
     .examples = examples,

@@ -549,6 +549,7 @@ LL_API const ll_option *ll_fit_options_table(size_t *count);
 typedef struct ll_method_info {
     const char *name, *summary;
     int64_t samples, epochs; /* defaults; 0 where the method has no such notion */
+    const char *group;       /* in the table of ll_compare: "point", "ensembles", "Gaussian", "samplers" */
 } ll_method_info;
 
 LL_API size_t ll_method_count(void);
@@ -953,6 +954,7 @@ typedef struct ll_compare_options {
     const ll_dataset *choose;  /* rows that choose, with labels; NULL = a half of the test rows, drawn by the seed of `fit` */
     const char *temperature;   /* rows with a temperature beside those without: of "point", of "all" methods, of "none" */
     double interval;           /* level of intervals and tests, in (0,1) */
+    const char *methods;       /* "default"; "all" that apply; or names as ll_compare_name has them, with commas; point is always there */
 } ll_compare_options;
 
 typedef struct ll_compare_row {
@@ -963,6 +965,10 @@ typedef struct ll_compare_row {
     const ll_evaluation *evaluation;           /* of the reporting rows; of a method that diverged: zeros */
     ll_threshold threshold[LL_CONFIDENCE_MAX]; /* cuts found on the choosing rows, measured on the reporting rows */
     double temperature;                        /* fitted on the choosing rows; NaN = probabilities as the method has them */
+    const char *name;                          /* as ll_compare_name: the method's, or another where an option was added to it */
+    const char *group;                         /* of ll_method_info; rows of a group stand together */
+    double seconds_per_thousand;               /* of predicting the test rows, with the threads of ctx */
+    int64_t bytes;                             /* of the arrays that a file of this ensemble holds, without scores from features */
 } ll_compare_row;
 
 /* The one to take: the simplest whose criterion, on the choosing rows, is within noise of the best. */
@@ -980,6 +986,7 @@ typedef struct ll_comparison ll_comparison; /* owns its rows */
 
 LL_DEFAULTS(ll_compare_options)
 LL_API const ll_option *ll_compare_options_table(size_t *count); /* of its numbers and words; predictions and members are files */
+LL_API const char *ll_compare_name(size_t i);                    /* what a row may be, in the order of the table; NULL behind the last */
 /* The methods that start at theta* side by side (all but ensemble): fits on `train`, evaluates on `test`. */
 LL_API ll_status ll_compare(ll_comparison **out, ll_context *ctx, const ll_dataset *train, const ll_dataset *test, const ll_head *head,
                             const ll_compare_options *options) LL_CHECK_RESULT;

@@ -125,6 +125,16 @@ int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const l
     return count + lli_scores_list(out + count, &plan->scores, plan->D);
 }
 
+int64_t lli_ensemble_bytes(const ll_ensemble *e) {
+    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
+    lli_ensemble_plan own = e->plan; /* a view */
+    own.scores = (lli_scores){0};
+    int64_t bytes = 0, count = lli_ensemble_arrays(arrays, &own);
+    for (int64_t i = 0; i < count; i++)
+        bytes += lli_array_count(&arrays[i].array) * (int64_t)ll_dtype_size(arrays[i].array.dtype);
+    return bytes;
+}
+
 /* The array `name` with this type and rank, or a sentence. */
 static ll_status find_array(ll_context *ctx, ll_array *out, const ll_bundle *bundle, const char *path, const char *name, ll_dtype dtype,
                             int rank) {

@@ -106,5 +106,6 @@ ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundl
  * tensors' data are NULL. */
 enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 4 + LLI_GAUSSIAN_ARRAYS + LLI_SCORES_ARRAYS };
 int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan);
+int64_t lli_ensemble_bytes(const ll_ensemble *ensemble); /* of all of them but the scores' */
 
 #endif

@@ -117,11 +117,12 @@ static void tell(ll_context *ctx, lli_fit *fit) {
 }
 
 const lli_method lli_method_bootstrap = {
-    .info = {"bootstrap", "members trained on resamples of the rows", 10, 10},
+    .info = {"bootstrap", "members trained on resamples of the rows", 10, 10, LLI_GROUP_ENSEMBLES},
     .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(epochs), LLI_READS(solve), 0},
     .places = LLI_PLACES_ALL,
     .needs = LLI_NEEDS_RESAMPLE,
     .simplicity = 40,
+    .variants = (const lli_variant[]){{"bootstrap-solve", LLI_READS(solve), NULL, LLI_PLACE_HEAD, 6}, {0}},
     .members = LLI_MEMBERS_STORED,
     .optimiser = &lli_optimiser_sgd,
     .tasks = lli_method_all,

@@ -20,7 +20,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 }
 
 const lli_method lli_method_ensemble = {
-    .info = {"ensemble", "networks trained independently", 10, 0},
+    .info = {"ensemble", "networks trained independently", 10, 0, LLI_GROUP_ENSEMBLES},
     .reads = (const size_t[]){LLI_READS(samples), LLI_READS(seed), LLI_READS(shuffle), 0},
     .places = LLI_PLACE_DEEP_HEAD | LLI_PLACE_NETWORK,
     .needs = LLI_NEEDS_RECIPE,

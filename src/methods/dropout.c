@@ -17,7 +17,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 }
 
 const lli_method lli_method_dropout = {
-    .info = {"dropout", "MC-Dropout: one training, S masked passes", 100, 100},
+    .info = {"dropout", "MC-Dropout: one training, S masked passes", 100, 100, LLI_GROUP_ENSEMBLES},
     .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(epochs), LLI_READS(dropout), LLI_READS(dropout_at), LLI_READS(key), 0},
     .places = LLI_PLACES_ALL,
     .simplicity = 10,

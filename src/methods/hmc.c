@@ -164,11 +164,11 @@ static void tell(ll_context *ctx, lli_fit *fit) {
 }
 
 const lli_method lli_method_hmc = {
-    .info = {"hmc", "exact draws from the posterior of a head, by passes over all rows", 100, 0},
+    .info = {"hmc", "exact draws from the posterior of a head, by passes over all rows", 100, 0, LLI_GROUP_SAMPLERS},
     .reads = (const size_t[]){LLI_READS(samples), LLI_READS(prior_precision), LLI_READS(seed), LLI_READS(chains), 0},
     .places = LLI_PLACE_HEAD,
     .needs = LLI_NEEDS_TIME,
-    .simplicity = 10,
+    .simplicity = 9,
     .members = LLI_MEMBERS_STORED,
     .state_floats = state_floats,
     .tasks = lli_method_chains,

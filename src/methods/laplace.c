@@ -131,7 +131,7 @@ static ll_status gaussian(ll_context *ctx, lli_gaussian *g, const ll_fit_options
 }
 
 const lli_method lli_method_laplace = {
-    .info = {"laplace", "draws from the Gaussian of the Hessian at theta*", 100, 0},
+    .info = {"laplace", "draws from the Gaussian of the Hessian at theta*", 100, 0, LLI_GROUP_GAUSSIAN},
     .reads = (const size_t[]){LLI_READS(samples), LLI_READS(prior_precision), LLI_READS(seed), LLI_READS(key), LLI_READS(structure),
                               LLI_READS(common_mode), 0},
     .places = LLI_PLACE_HEAD,

@@ -38,7 +38,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 }
 
 const lli_method lli_method_map = {
-    .info = {"map", "one head fitted anew, wherever theta* comes from", 1, 0},
+    .info = {"map", "one head fitted anew, wherever theta* comes from", 1, 0, LLI_GROUP_POINT},
     .reads = (const size_t[]){LLI_READS(prior_precision), 0},
     .places = LLI_PLACE_HEAD,
     .needs = LLI_NEEDS_OTHER_START,

@@ -10,6 +10,8 @@ static const lli_method *const methods[] = {
 #undef ROW
 };
 
+const char *const lli_method_groups[LLI_GROUPS] = {LLI_GROUP_POINT, LLI_GROUP_ENSEMBLES, LLI_GROUP_GAUSSIAN, LLI_GROUP_SAMPLERS};
+
 const lli_method *lli_method_find(const char *name) {
     for (size_t i = 0; i < LLI_COUNT(methods); i++)
         if (strcmp(methods[i]->info.name, name) == 0)
@@ -30,6 +32,22 @@ bool lli_method_reads(const lli_method *method, size_t option) {
         if (*p == option)
             return true;
     return false;
+}
+
+bool lli_method_variant_is_set(const lli_variant *v, const ll_fit_options *options) {
+    const void *at = (const char *)options + v->option;
+    if (!v->value)
+        return *(const bool *)at;
+    const char *chosen = *(const char *const *)at; /* NULL: the default */
+    return chosen && strcmp(chosen, v->value) == 0;
+}
+
+void lli_method_variant_set(const lli_variant *v, ll_fit_options *options) {
+    void *at = (char *)options + v->option;
+    if (v->value)
+        *(const char **)at = v->value;
+    else
+        *(bool *)at = true;
 }
 
 bool lli_method_trains(const lli_method *method) {

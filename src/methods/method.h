@@ -36,8 +36,8 @@ enum {
     LLI_NEEDS_RESAMPLE = 1,    /* the chain of a task visits rows drawn with replacement */
     LLI_NEEDS_RECIPE = 2,      /* how the network was trained, to train others in the same way */
     LLI_NEEDS_OTHER_START = 4, /* a theta* that is not the MAP already, to be worth comparing */
-    LLI_NEEDS_TIME = 8,        /* thousands of passes over all rows: compare leaves it out */
-    LLI_NEEDS_NAMING = 16      /* that somebody asks for it: compare leaves it out */
+    LLI_NEEDS_TIME = 8,        /* thousands of passes over all rows: not in the default set of compare */
+    LLI_NEEDS_NAMING = 16      /* that somebody asks for it: not in that set either */
 };
 
 /* How members exist. */
@@ -47,6 +47,26 @@ typedef enum lli_members_kind {
     LLI_MEMBERS_DRAWS   /* one vector is stored, and a Gaussian around it whose draws they are */
 } lli_members_kind;
 
+/* What kind of members: groups of the table of compare, in its order. */
+#define LLI_GROUP_POINT "point"
+#define LLI_GROUP_ENSEMBLES "ensembles"
+#define LLI_GROUP_GAUSSIAN "Gaussian"
+#define LLI_GROUP_SAMPLERS "samplers"
+enum { LLI_GROUPS = 4 };
+extern const char *const lli_method_groups[LLI_GROUPS];
+
+/* The method with one more option, as a row of its own in compare. */
+typedef struct lli_variant {
+    const char *name;  /* "sgld-kfac" */
+    size_t option;     /* LLI_READS(..) */
+    const char *value; /* of a choice; NULL: the option is a flag */
+    unsigned places;   /* lli_place, together */
+    int simplicity;    /* as below */
+} lli_variant;
+
+bool lli_method_variant_is_set(const lli_variant *variant, const ll_fit_options *options);
+void lli_method_variant_set(const lli_variant *variant, ll_fit_options *options);
+
 /* A member of ll_fit_options that the method reads. */
 #define LLI_READS(member) offsetof(ll_fit_options, member)
 /* What every method with chains of sgd steps reads. */
@@ -55,11 +75,12 @@ typedef enum lli_members_kind {
         LLI_READS(lr_power), LLI_READS(shuffle)
 
 typedef struct lli_method {
-    ll_method_info info; /* name, summary, default S and epochs */
-    const size_t *reads; /* LLI_READS(..), .. of the options it reads, ended by 0 */
-    unsigned places;     /* lli_place, together */
-    unsigned needs;      /* LLI_NEEDS_.., together */
-    int simplicity;      /* of methods that compare cannot tell apart it recommends the one with most; 0 = least */
+    ll_method_info info;         /* name, summary, default S and epochs, group */
+    const size_t *reads;         /* LLI_READS(..), .. of the options it reads, ended by 0 */
+    unsigned places;             /* lli_place, together */
+    unsigned needs;              /* LLI_NEEDS_.., together */
+    int simplicity;              /* of methods that compare cannot tell apart it recommends the one with most; 0 = least */
+    const lli_variant *variants; /* ended by one without a name; NULL: there are none */
     lli_members_kind members;
     double lr_factor;                                     /* of the learning rate that is chosen where none is given; 0 = 1 */
     const lli_optimiser *optimiser;                       /* the steps of its chains; NULL: those of the recipe, or it has no chains */

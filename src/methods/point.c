@@ -14,7 +14,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 }
 
 const lli_method lli_method_point = {
-    .info = {"point", "theta* itself, the baseline", 1, 0},
+    .info = {"point", "theta* itself, the baseline", 1, 0, LLI_GROUP_POINT},
     .reads = (const size_t[]){LLI_READS(prior_precision), 0},
     .places = LLI_PLACES_ALL,
     .simplicity = 70,

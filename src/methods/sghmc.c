@@ -8,7 +8,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 }
 
 const lli_method lli_method_sghmc = {
-    .info = {"sghmc", "Langevin steps with a velocity (stochastic gradient HMC)", 100, 0},
+    .info = {"sghmc", "Langevin steps with a velocity (stochastic gradient HMC)", 100, 0, LLI_GROUP_SAMPLERS},
     .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), LLI_READS(chains), LLI_READS(control_variates), 0},
     .places = LLI_PLACES_ALL,
     .needs = LLI_NEEDS_NAMING,

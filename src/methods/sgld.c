@@ -14,11 +14,12 @@ static double weight(const lli_fit *fit, int64_t member) {
 }
 
 const lli_method lli_method_sgld = {
-    .info = {"sgld", "stochastic gradient Langevin dynamics: sgd with noise added to every step", 100, 0},
+    .info = {"sgld", "stochastic gradient Langevin dynamics: sgd with noise added to every step", 100, 0, LLI_GROUP_SAMPLERS},
     .reads = (const size_t[]){LLI_READS_CHAINS, LLI_READS(thin), LLI_READS(burn_in), LLI_READS(chains), LLI_READS(precondition),
                               LLI_READS(control_variates), 0},
     .places = LLI_PLACES_ALL,
     .simplicity = 20,
+    .variants = (const lli_variant[]){{"sgld-kfac", LLI_READS(precondition), "kfac", LLI_PLACE_HEAD, 7}, {0}},
     .members = LLI_MEMBERS_STORED,
     .optimiser = &lli_optimiser_sgld,
     .weight = weight,

@@ -80,7 +80,7 @@ static ll_status run(ll_context *ctx, lli_fit *fit, int64_t task, int worker) {
 }
 
 const lli_method lli_method_swag = {
-    .info = {"swag", "draws from the Gaussian of snapshots of sgd", 100, 40},
+    .info = {"swag", "draws from the Gaussian of snapshots of sgd", 100, 40, LLI_GROUP_GAUSSIAN},
     .reads = (const size_t[]){LLI_READS(samples), LLI_READS(lr), LLI_READS(batch_size), LLI_READS(epochs), LLI_READS(prior_precision),
                               LLI_READS(seed), LLI_READS(thin), LLI_READS(chains), 0},
     .places = LLI_PLACE_HEAD | LLI_PLACE_DEEP_HEAD,

@@ -13,13 +13,15 @@
 #include "metrics/threshold.h"
 
 void ll_compare_options_init(ll_compare_options *options, size_t struct_size) {
-    const ll_compare_options defaults = {.risk = NAN, .protocol = "honest", .temperature = "point", .interval = 0.95};
+    const ll_compare_options defaults = {.risk = NAN, .protocol = "honest", .temperature = "point", .interval = 0.95, .methods = "default"};
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
 #define AT(member) offsetof(ll_compare_options, member)
 
 static const ll_option table[] = {
+    {"methods", 0, LL_OPTION_TEXT, AT(methods), "LIST", NULL, 0, 0, false, false, "default",
+     "what to compare: default, all that apply, or names with commas, like laplace,sgld,sgld-kfac; point is always there"},
     {"protocol", 0, LL_OPTION_CHOICE, AT(protocol), "P", "honest|paper", 0, 0, false, false, "honest",
      "honest: rows that choose are not rows that report; paper: the test rows do both"},
     {"risk", 0, LL_OPTION_REAL, AT(risk), "R", NULL, 0, 1, false, false, "0.01 for the cut, and AURC chooses",
@@ -49,6 +51,7 @@ int64_t lli_comparison_add(ll_comparison *c, const ll_compare_row *row) {
     c->rows[i] = *row;
     c->rows[i].evaluation = &c->evaluations[i];
     c->rows[i].temperature = NAN;
+    c->rows[i].seconds_per_thousand = NAN;
     for (int m = 0; m < LL_METRIC_COUNT; m++)
         c->differences[i].of[m] = (ll_difference){.value = NAN, .interval = lli_interval_none, .p = NAN, .p_adjusted = NAN};
     return i;

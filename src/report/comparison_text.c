@@ -4,13 +4,14 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/abi.h"
 #include "report/metric_rule.h"
 #include "report/table.h"
 
 void lli_comparison_text_name(lli_text *out, const ll_compare_row *row) {
-    lli_text_add(out, "%s%s", row->method, isnan(row->temperature) ? "" : "+T");
+    lli_text_add(out, "%s%s", row->name, isnan(row->temperature) ? "" : "+T");
 }
 
 const char *lli_comparison_text_from(lli_choosing from) {
@@ -32,7 +33,7 @@ typedef struct column {
     ll_interval interval;
 } column;
 
-enum { COLUMNS = 11, CSV_COLUMNS = 3 };
+enum { FRONT_COLUMNS = 4, COLUMNS = 11, COST_COLUMNS = 3, CUT_COLUMNS = 3 };
 
 /* What the table shows of a row; returns how many columns there are. */
 static int columns_of(column out[COLUMNS], const ll_evaluation *e, bool ood) {
@@ -64,6 +65,34 @@ static void add_name(lli_table *table, ll_context *ctx, const ll_compare_row *ro
     lli_text_release(&name);
 }
 
+/* Where a group begins, its name. */
+static void add_group(lli_table *table, const ll_compare_row *row, const ll_compare_row *before) {
+    lli_table_cell(table, before && strcmp(before->group, row->group) == 0 ? "" : row->group);
+}
+
+/* "0.0012" */
+static void add_short(lli_table *table, ll_context *ctx, double x) {
+    lli_text cell;
+    lli_text_init(&cell, ctx);
+    lli_text_add(&cell, isnan(x) ? "-" : "%.2g", x);
+    lli_table_cell(table, cell.data ? cell.data : "");
+    lli_text_release(&cell);
+}
+
+/* "640 B", "1.3 MB" */
+static void add_bytes(lli_table *table, ll_context *ctx, int64_t bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+    lli_text cell;
+    double x = (double)bytes;
+    size_t unit = 0;
+    for (; x >= 999.5 && unit + 1 < LLI_COUNT(units); unit++)
+        x /= 1000;
+    lli_text_init(&cell, ctx);
+    lli_text_add(&cell, unit && x < 9.95 ? "%.1f %s" : "%.0f %s", x, units[unit]);
+    lli_table_cell(table, cell.data ? cell.data : "");
+    lli_text_release(&cell);
+}
+
 static void add_number(lli_table *table, double x, bool exact) {
     if (exact)
         lli_table_exact(table, x);
@@ -71,11 +100,28 @@ static void add_number(lli_table *table, double x, bool exact) {
         lli_table_number(table, x);
 }
 
+/* What a row costs, for programs with its cut. */
+static void add_costs(lli_table *table, ll_context *ctx, const ll_compare_row *row, bool exact) {
+    const ll_threshold *t = &row->threshold[LL_CONFIDENCE_SR];
+    if (!exact) {
+        lli_table_seconds(table, row->seconds_fit);
+        add_short(table, ctx, row->seconds_per_thousand);
+        add_bytes(table, ctx, row->bytes);
+        return;
+    }
+    lli_table_exact(table, row->seconds_fit);
+    lli_table_exact(table, row->seconds_per_thousand);
+    lli_table_count(table, row->bytes);
+    const double cut[CUT_COLUMNS] = {t->cut, t->coverage, t->risk};
+    for (int i = 0; i < CUT_COLUMNS; i++)
+        lli_table_exact(table, !row->diverged && t->found ? cut[i] : NAN);
+}
+
 /* A row, and below it for people its intervals. */
-static void add_row(lli_table *table, ll_context *ctx, const ll_compare_row *row, bool ood, bool exact) {
+static void add_row(lli_table *table, ll_context *ctx, const ll_compare_row *row, const ll_compare_row *before, bool ood, bool exact) {
     column columns[COLUMNS];
     int count = columns_of(columns, row->evaluation, ood);
-    const ll_threshold *t = &row->threshold[LL_CONFIDENCE_SR];
+    add_group(table, row, exact ? NULL : before);
     add_name(table, ctx, row);
     lli_table_count(table, row->samples);
     add_number(table, row->temperature, exact);
@@ -84,39 +130,36 @@ static void add_row(lli_table *table, ll_context *ctx, const ll_compare_row *row
             lli_table_cell(table, i == 0 ? "diverged" : exact ? "" : "-");
         else
             add_number(table, columns[i].value, exact);
-    if (!exact) {
-        lli_table_seconds(table, row->seconds_fit);
-        for (int i = 0; i < count + 4 && !row->diverged; i++)
-            if (i >= 3 && i < count + 3)
-                lli_table_interval(table, columns[i - 3].interval);
-            else
-                lli_table_cell(table, "");
-        return;
-    }
-    lli_table_exact(table, row->seconds_fit);
-    const double cut[CSV_COLUMNS] = {t->cut, t->coverage, t->risk};
-    for (int i = 0; i < CSV_COLUMNS; i++)
-        lli_table_exact(table, !row->diverged && t->found ? cut[i] : NAN);
+    add_costs(table, ctx, row, exact);
+    for (int i = 0; i < FRONT_COLUMNS + count + COST_COLUMNS && !row->diverged && !exact; i++)
+        if (i >= FRONT_COLUMNS && i < FRONT_COLUMNS + count)
+            lli_table_interval(table, columns[i - FRONT_COLUMNS].interval);
+        else
+            lli_table_cell(table, "");
 }
 
 static void add_table(lli_text *out, ll_context *ctx, const ll_comparison *c, ll_text_form form) {
-    static const char *const cut[CSV_COLUMNS] = {"cut", "coverage", "risk"};
+    static const char *const front[2][FRONT_COLUMNS] = {{"group", "method", "S", "T"}, {"group", "method", "samples", "temperature"}};
+    static const char *const costs[2][COST_COLUMNS] = {{"fit s", "s/1000", "stored"}, {"seconds_fit", "seconds_per_thousand", "bytes"}};
+    static const char *const cut[CUT_COLUMNS] = {"cut", "coverage", "risk"};
+    char align[FRONT_COLUMNS + COLUMNS + COST_COLUMNS + CUT_COLUMNS + 1] = "ll";
     column columns[COLUMNS];
     const ll_evaluation none = {0};
     bool exact = form == LL_TEXT_CSV, ood = has_ood(c);
-    int count = columns_of(columns, &none, ood);
+    int count = columns_of(columns, &none, ood), all = FRONT_COLUMNS + count + COST_COLUMNS + (exact ? CUT_COLUMNS : 0);
+    memset(align + 2, 'r', (size_t)all - 2);
     lli_table table;
-    lli_table_init(&table, ctx, exact ? ood ? "lrrrrrrrrrrrrrrrrr" : "lrrrrrrrrrrrrrr" : ood ? "lrrrrrrrrrrrrrr" : "lrrrrrrrrrrr");
-    lli_table_cell(&table, "method");
-    lli_table_cell(&table, exact ? "samples" : "S");
-    lli_table_cell(&table, exact ? "temperature" : "T");
+    lli_table_init(&table, ctx, align);
+    for (int i = 0; i < FRONT_COLUMNS; i++)
+        lli_table_cell(&table, front[exact][i]);
     for (int i = 0; i < count; i++)
         lli_table_cell(&table, exact ? columns[i].key : columns[i].title);
-    lli_table_cell(&table, exact ? "seconds_fit" : "fit s");
-    for (int i = 0; exact && i < CSV_COLUMNS; i++)
+    for (int i = 0; i < COST_COLUMNS; i++)
+        lli_table_cell(&table, costs[exact][i]);
+    for (int i = 0; exact && i < CUT_COLUMNS; i++)
         lli_table_cell(&table, cut[i]);
     for (int64_t i = 0; i < c->count; i++)
-        add_row(&table, ctx, &c->rows[i], ood, exact);
+        add_row(&table, ctx, &c->rows[i], i ? &c->rows[i - 1] : NULL, ood, exact);
     lli_table_write(&table, out, form);
     lli_table_release(&table);
 }
@@ -254,6 +297,9 @@ static void add_rules(lli_text *out, const ll_comparison *c, ll_text_form form) 
     lli_metric_rule_add(out, LLI_RULE_COVERAGE_AT_RISK, e, form);
     if (e->has_ood)
         lli_metric_rule_add(out, LLI_RULE_AUROC, e, form);
+    lli_metric_rule_note(out, "fit s", "seconds of fitting, of one thread", form);
+    lli_metric_rule_note(out, "s/1000", "seconds for a thousand predictions, with the threads of this run", form);
+    lli_metric_rule_note(out, "stored", "bytes of the arrays of its file, without scores from features", form);
     lli_metric_rule_note(out, "better, worse", "the paired test against point, adjusted by Holm for the number of rows", form);
 }
 

@@ -221,11 +221,14 @@ void lli_json_threshold(lli_text *out, const ll_threshold *t) {
 
 void lli_json_compare_row(lli_text *out, const ll_compare_row *row) {
     lli_text_json_pair(out, "", "method", row->method);
+    lli_text_json_pair(out, ", ", "group", row->group);
     lli_text_add(out, ", \"samples\": %" PRId64 ", \"diverged\": %s, \"seconds_fit\": ", row->samples, row->diverged ? "true" : "false");
     lli_text_json_number(out, row->seconds_fit);
     lli_text_add(out, ", \"seconds_predict\": ");
     lli_text_json_number(out, row->seconds_predict);
-    lli_text_add(out, ", \"temperature\": ");
+    lli_text_add(out, ", \"seconds_per_thousand\": ");
+    lli_text_json_number(out, row->seconds_per_thousand);
+    lli_text_add(out, ", \"bytes\": %" PRId64 ", \"temperature\": ", row->bytes);
     lli_text_json_number(out, row->temperature);
     if (row->diverged) {
         lli_text_add(out, ", \"threshold\": null, \"evaluation\": null");

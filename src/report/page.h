@@ -7,6 +7,8 @@
 
 #define LLI_RECOMMENDED_KEY "recommended"       /* in the metadata of predictions of a comparison: the name of the row to take */
 #define LLI_RECOMMENDATION_KEY "recommendation" /* and why */
+#define LLI_GROUP_KEY "group"                   /* of the method, in the table of the comparison */
+#define LLI_BYTES_KEY "stored_bytes"            /* of the ensemble */
 
 /* One column of the comparison. Only the evaluation must be there; a method without points (n = 0) has its numbers, and no curves. */
 typedef struct lli_page_method {

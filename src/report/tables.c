@@ -16,7 +16,7 @@ void lli_tables_open(lli_text *out, const char *id, const char *caption, const c
                  caption, id, caption);
     for (int i = 0; columns[i]; i++) {
         bool text = strcmp(columns[i], "method") == 0 || strcmp(columns[i], "by") == 0 || strcmp(columns[i], "class") == 0 ||
-                    strcmp(columns[i], "confidence") == 0;
+                    strcmp(columns[i], "confidence") == 0 || strcmp(columns[i], "group") == 0;
         lli_text_add(out, "<th scope=\"col\"%s><button type=\"button\">%s</button></th>", text ? "" : " class=\"n\"", columns[i]);
     }
     lli_text_add(out, "</tr></thead><tbody>\n");
@@ -27,9 +27,30 @@ void lli_tables_close(lli_text *out) {
                       "type=\"button\" class=\"copy\" data-table=\"\">Copy CSV</button></div></div>\n");
 }
 
+/* What a comparison told of a method: its group, and the bytes of its ensemble. */
+static void add_compared(lli_text *out, const lli_page_method *method) {
+    const char *group = lli_view_entry(method, LLI_GROUP_KEY), *text = lli_view_entry(method, LLI_BYTES_KEY);
+    int64_t bytes = 0;
+    for (const char *p = text; p && *p >= '0' && *p <= '9' && bytes < INT64_MAX / 100; p++)
+        bytes = 10 * bytes + (*p - '0');
+    lli_html_cell_text(out, group ? group : "");
+    lli_text_add(out, "<td class=\"n\" data-v=\"");
+    if (bytes)
+        lli_text_add(out, "%" PRId64, bytes);
+    lli_text_add(out, "\">");
+    if (bytes)
+        lli_html_count(out, bytes);
+    lli_text_add(out, "</td>");
+}
+
 static void scores(lli_text *out, const lli_view *v, const lli_noise *noise) {
-    static const char *const columns[] = {"method", "members", "points", "errors",   "accuracy", "NLL",
-                                          "Brier",  "ECE",     "MCE",    "min AURC", "by",       NULL};
+    const char *columns[] = {"method", "members", "points",   "errors", "accuracy", "NLL",   "Brier",
+                             "ECE",    "MCE",     "min AURC", "by",     "group",    "bytes", NULL};
+    bool compared = false;
+    for (int64_t m = 0; m < v->page->count; m++)
+        compared = compared || lli_view_entry(&v->page->methods[m], LLI_GROUP_KEY);
+    if (!compared)
+        columns[LLI_COUNT(columns) - 3] = NULL;
     lli_tables_open(out, "table-scores", "Scores", columns);
     for (int64_t m = 0; m < v->page->count; m++) {
         const lli_page_method *method = &v->page->methods[m];
@@ -53,6 +74,8 @@ static void scores(lli_text *out, const lli_view *v, const lli_noise *noise) {
         lli_html_cell(out, e->mce);
         lli_html_cell_interval(out, e->min_aurc, by >= 0 ? e->intervals.aurc[by] : lli_interval_none, false);
         lli_html_cell_text(out, by >= 0 ? ll_confidence_name((ll_confidence)by) : "");
+        if (compared)
+            add_compared(out, method);
         lli_text_add(out, "</tr>\n");
     }
     lli_tables_close(out);

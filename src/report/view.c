@@ -99,7 +99,7 @@ int lli_view_best_by(const ll_evaluation *e) {
     return best;
 }
 
-static const char *entry(const lli_page_method *m, const char *key) {
+const char *lli_view_entry(const lli_page_method *m, const char *key) {
     for (int64_t i = 0; i < m->meta_count; i++)
         if (strcmp(m->meta[i].key, key) == 0)
             return m->meta[i].value;
@@ -108,9 +108,9 @@ static const char *entry(const lli_page_method *m, const char *key) {
 
 /* The entry that all methods have; NULL where one has none, or another. */
 static const char *common(const lli_page *page, const char *key) {
-    const char *first = entry(&page->methods[0], key);
+    const char *first = lli_view_entry(&page->methods[0], key);
     for (int64_t m = 1; first && m < page->count; m++) {
-        const char *other = entry(&page->methods[m], key);
+        const char *other = lli_view_entry(&page->methods[m], key);
         if (!other || strcmp(first, other) != 0)
             first = NULL;
     }

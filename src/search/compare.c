@@ -13,10 +13,12 @@
 #include "methods/method.h"
 #include "pipeline/fit_warnings.h"
 #include "search/judge.h"
+#include "search/lineup.h"
 #include "pipeline/found_theta.h"
 #include "interop/trained.h"
 
 typedef struct entry {
+    lli_lineup_row row;
     ll_fit_options options;
     ll_ensemble *ensemble;
     lli_store_memory store;
@@ -36,13 +38,16 @@ typedef struct work {
 } work;
 
 static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *found, const ll_dataset *train, const ll_fit_options *given,
-                            const char *method, lli_meter *meter) {
+                            lli_meter *meter) {
+    const lli_method *method = e->row.method;
     ll_fit_options options = *given;
-    options.method = method;
-    if (!lli_method_reads(lli_method_find(method), LLI_READS(chains)))
+    options.method = method->info.name;
+    if (e->row.variant)
+        lli_method_variant_set(e->row.variant, &options);
+    if (!lli_method_reads(method, LLI_READS(chains)))
         options.chains = 1;
     bool network = found->star.network != NULL;
-    if (options.lr == 0 && !lli_method_find(method)->lr_factor && !lli_fit_preconditions(&options))
+    if (options.lr == 0 && !method->lr_factor && !lli_fit_preconditions(&options))
         options.lr = lli_fit_lr(&options, train, network); /* told once */
     LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, network));
     lli_ensemble_plan plan = {0};
@@ -50,7 +55,7 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
     LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
     lli_store_memory_init(&e->store, e->ensemble);
     double begin = lli_clock_seconds();
-    LLI_TRY(lli_fit_init(ctx, &e->fit, lli_method_find(method), &e->options, &found->star, train, &e->store.store, meter));
+    LLI_TRY(lli_fit_init(ctx, &e->fit, method, &e->options, &found->star, train, &e->store.store, meter));
     e->prepared = lli_clock_seconds() - begin;
     e->tasks = e->fit.method->tasks(&e->options);
     LLI_TRY(lli_memory_new(ctx, &e->seconds, e->tasks, sizeof *e->seconds));
@@ -111,23 +116,22 @@ static ll_status check(ll_context *ctx, const ll_dataset *train, const ll_datase
 
 #define SCORES "rmds++" /* shown where there are rows unlike those of training, unless others are named */
 
-/* An entry for each method that starts at theta*, and the order of their tasks. */
-static ll_status work_init(ll_context *ctx, work *c, const lli_found_theta *found, const ll_dataset *train, const ll_fit_options *options,
-                           lli_meter *meter) {
+/* An entry for each row, and the order of their tasks. */
+static ll_status work_init(ll_context *ctx, work *c, const lli_lineup *lineup, const lli_found_theta *found, const ll_dataset *train,
+                           const ll_fit_options *options, lli_meter *meter) {
     int64_t steps = 0;
-    lli_place place = lli_place_of(found->star.network, options->layers);
-    LLI_TRY(lli_memory_new(ctx, &c->entries, (int64_t)ll_method_count(), sizeof *c->entries));
-    for (size_t i = 0; i < ll_method_count(); i++) {
-        const char *name = ll_method_get(i)->name;
-        const lli_method *method = lli_method_find(name);
-        bool found_before = method->needs & LLI_NEEDS_OTHER_START && !isnan(found->star.gradient_norm);
-        if (method->needs & (LLI_NEEDS_RECIPE | LLI_NEEDS_TIME | LLI_NEEDS_NAMING) || !(method->places & place) || found_before)
+    bool at_map = !isnan(found->star.gradient_norm);
+    LLI_TRY(lli_memory_new(ctx, &c->entries, lineup->count, sizeof *c->entries));
+    for (int64_t i = 0; i < lineup->count; i++) {
+        const lli_lineup_row *row = &lineup->rows[i];
+        if (row->method->needs & LLI_NEEDS_OTHER_START && at_map && !row->named)
             continue;
         ll_fit_options own = *options;
         if (c->count > 0)
             own.scores = NULL; /* those of the first are those of all */
         entry *e = &c->entries[c->count++];
-        LLI_TRY(entry_init(ctx, e, found, train, &own, name, meter));
+        e->row = *row;
+        LLI_TRY(entry_init(ctx, e, found, train, &own, meter));
         steps += e->fit.method->steps(&e->fit);
     }
     lli_meter_init(meter, "fitting", steps);
@@ -145,18 +149,23 @@ static void work_release(work *c) {
 /* What a method's tasks came to: a row, and another one with a temperature where that is wanted. */
 static ll_status report(ll_context *ctx, lli_judge *j, entry *e) {
     const lli_method *method = e->fit.method;
-    ll_compare_row row = {.method = method->info.name, .samples = e->options.samples, .seconds_fit = e->prepared};
+    ll_compare_row row = {.method = method->info.name,
+                          .name = lli_lineup_name(&e->row),
+                          .group = method->info.group,
+                          .samples = e->options.samples,
+                          .seconds_fit = e->prepared};
+    int simplicity = e->row.variant ? e->row.variant->simplicity : method->simplicity;
     bool fitted = lli_method_trains(method), all = strcmp(j->options.temperature, "all") == 0;
     for (int64_t t = 0; t < e->tasks; t++) {
         row.seconds_fit += e->seconds[t];
         row.diverged = row.diverged || e->outcomes[t] == LL_ERR_DIVERGED;
     }
     e->first_row = j->out->count;
-    LLI_TRY(lli_judge_add(ctx, j, &row, e->ensemble, fitted, method->simplicity, false));
+    LLI_TRY(lli_judge_add(ctx, j, &row, e->ensemble, fitted, simplicity, false));
     bool wanted = all || (e->first_row == 0 && strcmp(j->options.temperature, "none") != 0);
     if (!wanted || j->choosing < 2 || j->out->rows[e->first_row].diverged)
         return LL_OK;
-    return lli_judge_add(ctx, j, &row, e->ensemble, fitted, method->simplicity, true);
+    return lli_judge_add(ctx, j, &row, e->ensemble, fitted, simplicity, true);
 }
 
 static ll_status check_classes(ll_context *ctx, const ll_dataset *rows, const char *what, int64_t K) {
@@ -180,10 +189,17 @@ static ll_status judge_all(ll_context *ctx, lli_judge *j, work *c) {
     return LL_OK;
 }
 
+static void warn(ll_context *ctx, entry *e, const lli_found_theta *found, const ll_dataset *train) {
+    if (e->fit.method->tell)
+        e->fit.method->tell(ctx, &e->fit);
+    lli_fit_warnings(ctx, e->ensemble, found, &e->options, train);
+}
+
 static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset *all, const ll_dataset *test, const ll_head *head,
                          const ll_network *network, const ll_compare_options *options) {
     LLI_TRY(check(ctx, all, test, options));
     lli_found_theta found = {0};
+    lli_lineup lineup = {0};
     lli_judge judge = {0};
     lli_meter meter;
     ll_comparison *made = NULL;
@@ -195,24 +211,26 @@ static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset 
     const ll_dataset *train = weighted ? weighted : all;
     ll_fit_options each = ll_fit_options_default();
     LLI_DO(lli_abi_take(ctx, "ll_fit_options", &each, sizeof each, options->fit, 0));
-    if (!each.scores && options->out && lli_place_of(network, each.layers) == LLI_PLACE_HEAD)
+    const lli_place place = lli_place_of(network || each.layers > 1, each.layers);
+    if (!each.scores && options->out && place == LLI_PLACE_HEAD)
         each.scores = SCORES;
+    LLI_DO(lli_lineup_init(&lineup, ctx, options->methods ? options->methods : "default", place, &each));
     ll_fit_options shared = each;
     shared.method = ll_fit_options_default().method;
     shared.precondition = ll_fit_options_default().precondition;
-    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, network || each.layers > 1));
+    LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, place != LLI_PLACE_HEAD));
     LLI_DO(lli_found_theta_init(ctx, &found, train, head, network, &shared));
     LLI_DO(check_classes(ctx, test, "test", found.star.model->K));
     if (options->choose)
         LLI_DO(check_classes(ctx, options->choose, "validation", found.star.model->K));
     LLI_DO(lli_memory_new(ctx, &made, 1, sizeof *made));
-    LLI_DO(work_init(ctx, c, &found, train, &each, &meter));
+    LLI_DO(work_init(ctx, c, &lineup, &found, train, &each, &meter));
     LLI_DO(lli_judge_init(&judge, ctx, made, test, options, each.seed, 2 * (int64_t)c->count));
     LLI_DO(lli_pool_run(ctx, run_task, c, c->tasks));
     LLI_DO(judge_all(ctx, &judge, c));
     for (size_t i = 0; i < c->count; i++)
         if (!made->rows[c->entries[i].first_row].diverged)
-            lli_fit_warnings(ctx, c->entries[i].ensemble, &found, &c->entries[i].options, train);
+            warn(ctx, &c->entries[i], &found, train);
     *out = made;
     made = NULL;
 done:
@@ -220,6 +238,7 @@ done:
     ll_comparison_free(made);
     work_release(c);
     lli_memory_free(c);
+    lli_lineup_release(&lineup);
     lli_found_theta_release(&found);
     ll_dataset_free(weighted);
     return status;

@@ -79,6 +79,7 @@ static ll_status predict_rows(ll_context *ctx, lli_judge *j, trial *t, ll_compar
     ll_status status;
     LLI_DO(predict(&all, ctx, t, j->test, true));
     row->seconds_predict = lli_clock_seconds() - begin;
+    row->seconds_per_thousand = 1000 * row->seconds_predict / (double)j->test->rows.N;
     if (j->choose != j->test)
         LLI_DO(predict(&t->cuts, ctx, t, j->choose, false));
     else
@@ -104,6 +105,7 @@ static ll_status judge(ll_context *ctx, lli_judge *j, trial *t, int64_t i, bool 
         const lli_predict_request request = {.fitted = t->fitted};
         LLI_TRY(lli_cross_fit(&t->chooses, &j->calibrations[i], ctx, t->ensemble, j->choose, j->chosen, j->choosing, &request, j->seed));
         row->temperature = ll_calibration_view(j->calibrations[i])->temperature;
+        row->bytes = lli_ensemble_bytes(t->ensemble); /* the temperature is stored too */
     }
     LLI_TRY(predict_rows(ctx, j, t, row));
     const lli_comparison_points points = {&t->reports->view, t->out ? &t->out->view : NULL, &t->cuts->view,
@@ -123,6 +125,7 @@ ll_status lli_judge_add(ll_context *ctx, lli_judge *j, const ll_compare_row *beg
     trial t = {.ensemble = ensemble, .fitted = fitted};
     int64_t i = lli_comparison_add(j->out, begun);
     ll_compare_row *row = &j->out->rows[i];
+    row->bytes = lli_ensemble_bytes(ensemble);
     if (row->diverged)
         return LL_OK;
     ll_status status = judge(ctx, j, &t, i, calibrated);

@@ -8,7 +8,7 @@
 #include "report/page.h"
 #include "search/judge.h"
 
-enum { MORE = 3 }; /* entries beside the provenance */
+enum { MORE = 5 }; /* entries beside the provenance */
 
 /* place[i]: number of row i of the test set in the file, -1 where it chose. */
 static void find_places(int64_t *place, const lli_judge *j) {
@@ -63,17 +63,20 @@ done:
     return status;
 }
 
-/* `points` with the provenance of `all`, and beside it what the comparison recommends. */
-static ll_status write_file(ll_context *ctx, const lli_judge *j, const char *path, const ll_predictions *points,
+/* `points` with the provenance of `all`, and beside it the row's group and bytes, and what the comparison recommends. */
+static ll_status write_file(ll_context *ctx, const lli_judge *j, const ll_compare_row *row, const char *path, const ll_predictions *points,
                             const ll_predictions *all) {
     int64_t count = ll_predictions_meta_count(all);
     bool recommends = j->out->recommendation.row >= 0;
     lli_schema_list *list = NULL;
     ll_meta *meta = NULL;
-    lli_text name, why;
+    lli_text name, why, bytes;
     ll_status status;
     lli_text_init(&name, ctx);
     lli_text_init(&why, ctx);
+    lli_text_init(&bytes, ctx);
+    lli_text_add(&bytes, "%" PRId64, row->bytes);
+    LLI_DO(bytes.status);
     LLI_DO(lli_memory_new(ctx, &list, 1, sizeof *list));
     LLI_DO(lli_memory_new(ctx, &meta, count + MORE, sizeof *meta));
     for (int64_t i = 0; i < count; i++)
@@ -86,6 +89,8 @@ static ll_status write_file(ll_context *ctx, const lli_judge *j, const char *pat
         meta[count++] = (ll_meta){LLI_RECOMMENDED_KEY, name.data};
         meta[count++] = (ll_meta){LLI_RECOMMENDATION_KEY, why.data};
     }
+    meta[count++] = (ll_meta){LLI_GROUP_KEY, row->group};
+    meta[count++] = (ll_meta){LLI_BYTES_KEY, bytes.data};
     meta[count++] = (ll_meta){"chosen_on", lli_comparison_text_from(j->out->from)};
     lli_predictions_list(list, points, "", false);
     if (points->out)
@@ -94,6 +99,7 @@ static ll_status write_file(ll_context *ctx, const lli_judge *j, const char *pat
 done:
     lli_text_release(&name);
     lli_text_release(&why);
+    lli_text_release(&bytes);
     lli_memory_free(list);
     lli_memory_free(meta);
     return status;
@@ -116,7 +122,7 @@ ll_status lli_judge_write(ll_context *ctx, const lli_judge *j, int64_t row, ll_e
     LLI_DO(ll_predict(&all, ctx, ensemble, j->test, &options));
     if (j->halves)
         LLI_DO(pick_half(&half, ctx, j, all));
-    LLI_DO(write_file(ctx, j, path.data, half ? half : all, all));
+    LLI_DO(write_file(ctx, j, &j->out->rows[row], path.data, half ? half : all, all));
 done:
     lli_text_release(&path);
     ll_predictions_free(half);

@@ -126,6 +126,9 @@ def what_compare_recommends():
     page = html.unescape(pathlib.Path("r.html").read_text())
     card = re.search(r'id="recommendation">.*?</div>', page).group(0)
     check(f'<p class="big">{best["name"]}</p><p>{meta["recommendation"]}</p>' in card, card)
+    scores = page.split('id="table-scores"')[1].split("</table>")[0]
+    for row in made["methods"]:
+        check(re.search(rf'<td>{re.escape(row["name"])}</td>.*<td>{row["group"]}</td><td class="n" data-v="{row["bytes"]}">', scores), f"{row['name']}: no group, no bytes")
     row = [r["name"] for r in made["methods"]].index(best["name"])
     check(re.search(rf'<option value="{row}" selected>', page), "the desk does not begin with the recommended method")
     run("report", *files, "pred.npz", "-o", "r.html")  # one that was not compared

@@ -5,12 +5,13 @@ import io
 import json
 import math
 import os
+import re
 
 import numpy as np
 
 import samples
 import tensors
-from tap import case, cases_of, check, data_folder, main, run
+from tap import case, cases_of, check, data_folder, fails, main, run
 
 CONFIDENCES = ["sr", "std", "hq", "maxmin", "entropy", "mi", "margin"]
 KEYS = ["n", "errors", "accuracy", "nll", "brier", "ece", "mce", "bins", "aurc", "aurc_band", "eaurc", "augrc", "failure_auroc", "rules"]
@@ -232,6 +233,31 @@ def compare_shows_all_methods():
     check("same points" in run(*words, "--protocol", "paper")[0], "the paper's protocol does not say so")
     every = strict(run(*words, "--temperature", "all", "--interval", ".9", "--json")[0])
     check(sum(row["temperature"] is not None for row in every["methods"]) * 2 == len(every["methods"]) and every["interval"] == 0.9, "all")
+
+
+@case
+def compare_all_groups_and_costs():
+    """Each row with its group, and what it costs: bytes are those of the arrays that fit writes."""
+    samples.make()
+    words = ["compare", *samples.FIT[1:], "--test-features", "test_features.npy", "--test-labels", "test_labels.npy", "--samples", 4, "--epochs", 2,
+             "--temperature", "none", "--methods"]
+    rows = strict(run(*words, "all", "--json")[0])["methods"]
+    groups = {}
+    for row in rows:
+        groups.setdefault(row["group"], []).append(row["name"])
+        check(row["seconds_fit"] > 0 and row["seconds_per_thousand"] > 0, row["name"])
+        options = {"sgld-kfac": ["--precondition", "kfac"], "bootstrap-solve": ["--solve"]}.get(row["name"], [])
+        run(*samples.FIT, "--method", row["method"], *options, "--samples", 4, "--epochs", 2, "-o", "e.safetensors")
+        arrays, _ = tensors.tensors("e.safetensors")
+        check(row["bytes"] == sum(a.nbytes for a in arrays.values()), f"{row['name']}: {row['bytes']} bytes")
+    check(groups == {"point": ["point"], "ensembles": ["bootstrap", "bootstrap-solve", "dropout"], "Gaussian": ["laplace", "swag"],
+                     "samplers": ["sgd", "sgld", "sgld-kfac", "sghmc", "hmc"]}, groups)
+    text, table = run(*words, "laplace,hmc")[0], run(*words, "laplace,hmc", "--markdown")[0]
+    check(re.findall(r"^(\w+) +(\w+) .* \d+ k?B$", text, re.M) == [("point", "point"), ("Gaussian", "laplace"), ("samplers", "hmc")], text)
+    check(re.findall(r"^\| (\w+) \| (\w+) \|.*\| \d+ k?B \|$", table, re.M) == [("point", "point"), ("Gaussian", "laplace"), ("samplers", "hmc")], table)
+    same = strict(run(*words, "all", "--precondition", "kfac", "--json")[0])["methods"]  # sgld is that already
+    check("sgld-kfac" not in [row["name"] for row in same] and "sgld" in [row["name"] for row in same], same)
+    fails(2, *words, "sgld,psychic", words="--methods lists psychic; expected default, all, or of point, map, bootstrap")
 
 
 @case

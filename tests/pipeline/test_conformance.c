@@ -87,6 +87,17 @@ static void test_table(void **state) {
         assert_true(strlen(m->info.summary) > 5);
         assert_true(m->info.samples >= 1);
         assert_true(m->places != 0 && (m->places & ~(unsigned)LLI_PLACES_ALL) == 0);
+        bool grouped = false;
+        for (int g = 0; g < LLI_GROUPS; g++)
+            grouped = grouped || (m->info.group && strcmp(m->info.group, lli_method_groups[g]) == 0);
+        assert_true(grouped);
+        assert_int_equal(strcmp(m->info.group, LLI_GROUP_POINT) == 0, !reads_option(name, LLI_READS(samples)));
+        for (const lli_variant *v = m->variants; v && v->name; v++) {
+            ll_fit_options o = ll_fit_options_default();
+            assert_true(lli_method_reads(m, v->option) && !lli_method_variant_is_set(v, &o) && (v->places & m->places) == v->places);
+            lli_method_variant_set(v, &o);
+            assert_true(lli_method_variant_is_set(v, &o) && v->simplicity < 10); /* behind all that have a place in the order */
+        }
         assert_int_equal(m->prepare != NULL, m->release != NULL);
         assert_int_equal(m->info.epochs > 0, reads_option(name, LLI_READS(epochs)));
         for (const size_t *p = m->reads; *p; p++) {

@@ -247,6 +247,10 @@ def comparison():
     c = ll.compare(X, y, T, t, samples=2, epochs=1, temperature="none")
     names = [row["name"] for row in c.methods]
     assert "sgld" in names and "point" in names and "Recommended" in str(c)
+    few = ll.compare(X, y, T, t, samples=2, temperature="none", methods="laplace,sgld-kfac").methods
+    assert [(row["group"], row["name"]) for row in few] == [("point", "point"), ("Gaussian", "laplace"), ("samplers", "sgld-kfac")]
+    assert all(row["bytes"] > 0 and row["seconds_per_thousand"] > 0 for row in few)
+    raises(ll.UsageError, lambda: ll.compare(X, y, T, t, methods="psychic"), "methods lists psychic")
     raises(ll.UsageError, lambda: ll.compare(X, y, T, t, temperature="some"), "temperature")
 
 

@@ -308,7 +308,14 @@ static ll_comparison make_comparison(ll_evaluation own[ROWS], ll_compare_row row
     static const char *const methods[ROWS] = {"point", "sgd", "sgld", "boot\"strap|"};
     ll_evaluation *e = make_evaluation(false);
     for (int i = 0; i < ROWS; i++) {
-        rows[i] = (ll_compare_row){.method = methods[i], .samples = i ? 100 : 1, .seconds_fit = 1.25 * i, .diverged = i == 1};
+        rows[i] = (ll_compare_row){.method = methods[i],
+                                   .name = methods[i],
+                                   .group = i ? "samplers" : "point",
+                                   .samples = i ? 100 : 1,
+                                   .seconds_fit = 1.25 * i,
+                                   .seconds_per_thousand = i == 1 ? NAN : 0.5,
+                                   .bytes = i == 3 ? 1234567 : 640,
+                                   .diverged = i == 1};
         own[i] = *e;
         rows[i].evaluation = &own[i];
         rows[i].temperature = i == 2 ? 1.5 : NAN;
@@ -349,6 +356,10 @@ static void comparison_recommends_a_method(void **state) {
     char *text;
     CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_PLAIN));
     assert_non_null(strstr(text, "diverged"));
+    assert_non_null(strstr(text, "1.25       -   640 B\n"));
+    assert_non_null(strstr(text, "3.75     0.5  1.2 MB\n"));
+    char *group = strstr(text, "samplers"); /* once, where it begins */
+    assert_true(group && strstr(text, "sgd") > group && !strstr(group + 1, "samplers"));
     assert_non_null(strstr(text, "-0.001 better"));
     assert_non_null(strstr(text, "-0.001 worse"));
     assert_non_null(strstr(text, "-0.001 within noise"));
@@ -359,8 +370,8 @@ static void comparison_recommends_a_method(void **state) {
     assert_non_null(strstr(text, "answers 70.00 % of the points (700 of 1000) and is wrong on 1.00 % of those (7)."));
     ll_text_free(text);
     CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_CSV));
-    assert_non_null(strstr(text, "\nsgd,100,,diverged,,,,,,,,1.25,,,\n"));
-    assert_non_null(strstr(text, "\nsgld+T,100,1.5,0.936,"));
+    assert_non_null(strstr(text, "\nsamplers,sgd,100,,diverged,,,,,,,,1.25,,640,,,\n"));
+    assert_non_null(strstr(text, "\nsamplers,sgld+T,100,1.5,0.936,"));
     ll_text_free(text);
     CHECK_OK(ctx, ll_comparison_text(&text, ctx, &c, LL_TEXT_JSON));
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -370,6 +381,10 @@ static void comparison_recommends_a_method(void **state) {
     assert_true(json_is_true(json_object_get(json_array_get(methods, 1), "diverged")));
     assert_true(json_is_null(json_object_get(json_array_get(methods, 1), "evaluation")));
     assert_true(json_is_null(json_object_get(json_array_get(methods, 0), "difference")));
+    json_t *last = json_array_get(methods, 3);
+    assert_string_equal(json_string_value(json_object_get(last, "group")), "samplers");
+    assert_true(number(last, "bytes") == 1234567 && number(last, "seconds_per_thousand") == 0.5 && number(last, "seconds_fit") == 3.75);
+    assert_true(json_is_null(json_object_get(json_array_get(methods, 1), "seconds_per_thousand")));
     json_t *nll = json_object_get(json_object_get(json_array_get(methods, 2), "difference"), "nll");
     assert_string_equal(json_string_value(json_object_get(nll, "word")), "better");
     assert_true(number(nll, "p") == 0.4 && number(nll, "p_holm") == 0.01);

@@ -19,7 +19,7 @@ static void test_same_as_alone(void **state) {
         o.protocol = "paper";
         o.temperature = "none";
         CHECK_OK(ctx, ll_compare(&all[threads], ctx, p.data, p.data, NULL, &o));
-        check_rows(all[threads], 6, true);
+        check_rows(all[threads], 6, true, false);
         for (int64_t i = 0; i < ll_comparison_count(all[threads]); i++) {
             const ll_compare_row *row = ll_comparison_row(all[threads], i), *first = ll_comparison_row(all[1], i);
             if (threads > 1) {
@@ -126,11 +126,55 @@ static void test_validation_rows(void **state) {
         ll_comparison_free(all[threads]);
 }
 
+/* All that apply, or those that are named: point is there anyway. */
+static void test_chosen_methods(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(2);
+    problem p = problem_new(ctx, 200, 4, 3);
+    ll_compare_options o = ll_compare_options_default();
+    o.protocol = "paper";
+    o.temperature = "none";
+    o.methods = "all";
+    ll_comparison *c = compare(ctx, &p, p.data, o);
+    check_rows(c, 4, true, true);
+    for (int64_t i = 0; i < ll_comparison_count(c); i++) { /* W, b in f32, a weight for each member in f64; draws and masks store one */
+        const ll_compare_row *row = ll_comparison_row(c, i);
+        bool one = row_of(row->method)->members != LLI_MEMBERS_STORED;
+        int64_t factors = has_draws(row->method) ? 4 * (5 * 5 + 3 * 3 + 3 * 5) : 0;
+        assert_int_equal(row->bytes, (one ? 1 : row->samples) * 4 * (3 * 4 + 3) + 8 * row->samples + factors);
+    }
+    ll_comparison_free(c);
+    size_t last = 0;
+    while (ll_compare_name(last + 1))
+        last++;
+    char two[128];
+    snprintf(two, sizeof two, "%s,%s", ll_compare_name(last), ll_compare_name(last - 1));
+    o.methods = two;
+    o.temperature = "point";
+    c = compare(ctx, &p, p.data, o);
+    assert_int_equal(ll_comparison_count(c), 4);
+    assert_string_equal(ll_comparison_row(c, 0)->name, ll_compare_name(0));
+    assert_int_equal(ll_comparison_row(c, 1)->bytes, ll_comparison_row(c, 0)->bytes + 2 * 3 * 8); /* the temperature of each class */
+    assert_string_equal(ll_comparison_row(c, 2)->name, ll_compare_name(last - 1));
+    assert_string_equal(ll_comparison_row(c, 3)->name, ll_compare_name(last));
+    ll_comparison_free(c);
+    static const char *const wrong[] = {"", "nothing", "point,", ",point", "all,point", "sgld-", "default,all"};
+    for (size_t i = 0; i < LLI_COUNT(wrong); i++) {
+        o.methods = wrong[i];
+        assert_int_equal(ll_compare(&c, ctx, p.data, p.data, NULL, &o), LL_ERR_USAGE);
+        assert_non_null(strstr(ll_context_message(ctx), "methods lists"));
+        assert_null(c);
+    }
+    problem_free(&p);
+    ll_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_alone),
         cmocka_unit_test(test_diverged_row),
         cmocka_unit_test(test_validation_rows),
+        cmocka_unit_test(test_chosen_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void test_real_head(void **state) {
     o.temperature = "none";
     ll_comparison *c;
     CHECK_OK(ctx, ll_compare(&c, ctx, train, test, head, &o));
-    check_rows(c, 5, false);
+    check_rows(c, 5, false, false);
     const ll_evaluation *point = ll_comparison_row(c, 0)->evaluation;
     assert_int_equal(point->n, 10000);
     CHECK_NEAR(point->accuracy, 0.9339, 1e-12);

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-static const ll_method_info two_methods[] = {{"second", "", 1, 1}, {"first", "", 1, 1}};
+static const ll_method_info two_methods[] = {{"second", "", 1, 1, ""}, {"first", "", 1, 1, ""}};
 
 size_t ll_method_count(void) {
     return LLI_COUNT(two_methods);
