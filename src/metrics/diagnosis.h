@@ -18,6 +18,15 @@ struct ll_diagnosis {
     double *draws;              /* [rows,members] */
 };
 
+/* What a file tells of a diagnosis: its summary, and the draws of a few rows. */
+typedef struct lli_diagnosis_traces {
+    ll_diagnosis_info info; /* its method is the text below */
+    char *method;
+    int64_t count;
+    int64_t *row;  /* [count] */
+    double *draws; /* [count,members], chain after chain */
+} lli_diagnosis_traces;
+
 /* Takes row [rows] and draws [rows,members] over, also on failure. */
 ll_status lli_diagnosis_new(ll_diagnosis **out, ll_context *ctx, const char *method, int64_t chains, int64_t members, int64_t rows,
                             int64_t among, int64_t *row, double *draws) LL_CHECK_RESULT;

@@ -11,6 +11,7 @@
 #include "formats/text_file.h"
 #include "metrics/evaluate.h"
 #include "interop/class_names.h"
+#include "interop/diagnosis_file.h"
 #include "store/report_inputs.h"
 #include "pipeline/report_certificate.h"
 #include "predict/predictions.h"
@@ -64,6 +65,7 @@ typedef struct entry {
     ll_predictions *read, *out_points; /* the points, where they are of a file; and those of a file of their own */
     ll_evaluation *evaluation;
     ll_bundle *ensemble; /* instead of points: only its provenance is shown */
+    lli_diagnosis_traces *traces;
     ll_meta *meta;
     int64_t meta_count;
     char *name;
@@ -75,6 +77,7 @@ typedef struct job {
     int64_t count;
     lli_page_method methods[LLI_REPORT_INPUTS_MAX];
     lli_page_source sources[LLI_REPORT_INPUTS_MAX];
+    lli_page_diagnosis diagnoses[LLI_REPORT_INPUTS_MAX];
     lli_page page;
     lli_class_names names;
     ll_bundle *images;
@@ -89,6 +92,7 @@ static void release(job *j) {
         ll_predictions_free(e->out_points);
         ll_bundle_free(e->ensemble);
         ll_evaluation_free(e->evaluation);
+        lli_diagnosis_file_free(e->traces);
         void *blocks[] = {e->meta, e->name};
         for (size_t b = 0; b < LLI_COUNT(blocks); b++)
             lli_memory_free(blocks[b]);
@@ -206,13 +210,19 @@ static ll_status add_method(ll_context *ctx, job *j, entry *e, const ll_report_i
     return LL_OK;
 }
 
-static bool is_evaluation(const ll_report_input *input) {
+static bool is_json(const ll_report_input *input) {
     size_t length = strlen(input->file);
     return input->kind == LL_REPORT_PREDICTIONS && !input->predictions && length > 5 && strcmp(input->file + length - 5, ".json") == 0;
 }
 
-/* The numbers of an evaluation; its points are not known any more. */
-static ll_status add_evaluation(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
+/* A diagnosis, or the numbers of an evaluation, whose points are not known any more. */
+static ll_status add_json(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
+    LLI_TRY(lli_diagnosis_file_read(&e->traces, ctx, input->file));
+    if (e->traces) {
+        LLI_TRY(lli_memory_text(ctx, &e->name, input->name ? input->name : e->traces->method));
+        j->diagnoses[j->page.diagnosis_count++] = (lli_page_diagnosis){e->name, e->traces};
+        return LL_OK;
+    }
     if (input->ood)
         return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, to which `ood` cannot be added; run evaluate with `ood` instead",
                         input->file);
@@ -224,8 +234,8 @@ static ll_status add_evaluation(ll_context *ctx, job *j, entry *e, const ll_repo
 }
 
 static ll_status add(ll_context *ctx, job *j, entry *e, const ll_report_input *input, const char *labels) {
-    if (is_evaluation(input))
-        return add_evaluation(ctx, j, e, input);
+    if (is_json(input))
+        return add_json(ctx, j, e, input);
     LLI_TRY(open_ensemble(ctx, e, input));
     if (!e->ensemble)
         return add_method(ctx, j, e, input, labels);
@@ -328,12 +338,13 @@ static ll_status make_page(lli_text *text, ll_context *ctx, const ll_report_inpu
     const ll_report_input *files = j->inputs.list;
     LLI_DO(lli_memory_new(ctx, &j->entries, j->inputs.count, sizeof *j->entries));
     j->count = j->inputs.count;
-    j->page = (lli_page){.title = o.title ? o.title : "", .command = o.command, .methods = j->methods, .sources = j->sources};
+    j->page = (lli_page){
+        .title = o.title ? o.title : "", .command = o.command, .methods = j->methods, .sources = j->sources, .diagnoses = j->diagnoses};
     for (int64_t i = 0; i < j->count; i++)
         LLI_DO(add(ctx, j, &j->entries[i], &files[i], o.labels));
     if (!j->page.count)
-        LLI_DO(
-            lli_fail(ctx, LL_ERR_USAGE, "%s is an ensemble; a report needs predictions: make them with lastlayer predict", files[0].file));
+        LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "%s is %s; a report needs predictions: make them with lastlayer predict", files[0].file,
+                        j->entries[0].ensemble ? "an ensemble" : "a diagnosis"));
     int64_t points = 0;
     for (int64_t m = 0; m < j->page.count; m++)
         points += j->methods[m].points.n;

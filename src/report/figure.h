@@ -13,6 +13,7 @@ ll_status lli_figure_histograms(lli_text *out, const lli_view *view) LL_CHECK_RE
 ll_status lli_figure_reliability(lli_text *out, const lli_view *view) LL_CHECK_RESULT;
 ll_status lli_figure_ood(lli_text *out, const lli_view *view) LL_CHECK_RESULT;
 ll_status lli_figure_running(lli_text *out, const lli_view *view) LL_CHECK_RESULT;
+ll_status lli_figure_traces(lli_text *out, const lli_view *view) LL_CHECK_RESULT;
 
 /* <section> with a heading and a sentence (plain HTML of ours). */
 void lli_figure_section(lli_text *out, const char *id, const char *title, const char *sentence);

@@ -58,10 +58,11 @@ static void top(lli_text *out, const lli_page *page, bool curves, bool ood) {
                  ", %" PRId64 " method%s</p></div><button type=\"button\" id=\"theme\" aria-pressed=\"false\">Dark</button></header>\n",
                  page->count, page->count > 1 ? "s" : "");
     lli_text_add(out,
-                 "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>%s%s%s<a href=\"#tables\">Tables</a><a "
+                 "<nav aria-label=\"Sections\"><a href=\"#summary\">Summary</a>%s%s%s%s<a href=\"#tables\">Tables</a><a "
                  "href=\"#provenance\">Provenance</a></nav>\n<main>\n",
                  curves ? "<a href=\"#desk\">Desk</a><a href=\"#selective\">Risk</a><a href=\"#histograms\">Confidence</a>" : "",
-                 e->bins > 0 ? "<a href=\"#reliability\">Calibration</a>" : "", ood ? "<a href=\"#ood\">Unknown</a>" : "");
+                 e->bins > 0 ? "<a href=\"#reliability\">Calibration</a>" : "", ood ? "<a href=\"#ood\">Unknown</a>" : "",
+                 page->diagnosis_count ? "<a href=\"#chains\">Chains</a>" : "");
 }
 
 static ll_status body(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
@@ -79,6 +80,7 @@ static ll_status body(lli_text *out, const lli_view *v, lli_thumbs *thumbs) {
     LLI_TRY(lli_figure_ood(out, v));
     LLI_TRY(lli_figure_running(out, v));
     lli_members_figure(out, v, thumbs);
+    LLI_TRY(lli_figure_traces(out, v));
     LLI_TRY(lli_cancel_check(out->ctx));
     LLI_TRY(lli_tables_html(out, v));
     LLI_TRY(lli_provenance_table_html(out, v));

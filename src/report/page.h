@@ -4,6 +4,7 @@
 #define LLI_REPORT_PAGE_H
 
 #include "base/text.h"
+#include "metrics/diagnosis.h"
 
 #define LLI_RECOMMENDED_KEY "recommended"       /* in the metadata of predictions of a comparison: the name of the row to take */
 #define LLI_RECOMMENDATION_KEY "recommendation" /* and why */
@@ -55,6 +56,12 @@ typedef struct lli_page_certificate {
     const char *text; /* the whole JSON */
 } lli_page_certificate;
 
+/* How the chains of a method went. */
+typedef struct lli_page_diagnosis {
+    const char *name;
+    const lli_diagnosis_traces *traces;
+} lli_page_diagnosis;
+
 typedef struct lli_page {
     const char *title;
     const char *command;            /* that made the page, or NULL */
@@ -66,6 +73,8 @@ typedef struct lli_page {
     const lli_page_source *sources; /* ensembles given beside the predictions */
     int64_t source_count;
     const lli_page_certificate *certificate; /* or NULL */
+    const lli_page_diagnosis *diagnoses;
+    int64_t diagnosis_count;
 } lli_page;
 
 /* The text of the page. Size: at most some hundred thousand bytes, whatever N. */

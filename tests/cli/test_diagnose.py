@@ -2,6 +2,7 @@
 """diagnose: the rows and the draws against numpy, the verdict on chains that are right, stuck or repeat, and bad input. The arithmetic of R-hat
 and of effective sample sizes is compared with R in tests/metrics."""
 import json
+import pathlib
 import re
 
 import numpy as np
@@ -113,6 +114,83 @@ def members_that_all_agree():
     check("nan" not in out.lower() and json.loads(out)["bulk"]["median"] is None, out[:300])
     out, _ = run("diagnose", "ens.safetensors", "--features", "test_features.npy")
     check("All members say the same" in out, out)
+
+
+def line_of(path):
+    """The points of a line, in tenths of a pixel: an absolute start, then steps."""
+    numbers = np.array([int(n) for n in re.findall(r"-?\d+", path)]).reshape(-1, 2)
+    return np.cumsum(numbers, axis=0)[:-1]  # the last step is the end of the path
+
+
+def is_affine(pixels, values, slack=.5):
+    a, b = np.polyfit(values, pixels, 1)
+    return a < 0 and np.abs(a * np.asarray(values) + b - pixels).max() < slack  # up is less
+
+
+@case
+def the_page_draws_chains():
+    """Lines are the draws, bars their autocorrelation."""
+    samples.make()
+    fit(*CHAINS)
+    got, _ = diagnose()
+    pathlib.Path("d.json").write_text(json.dumps(got))
+    run("predict", "ens.safetensors", "--features", "test_features.npy", "--labels", "test_labels.npy", "-o", "p.npz")
+    run("report", "p.npz", "-o", "without.html")
+    check('id="chains"' not in pathlib.Path("without.html").read_text(), "chains without a diagnosis")
+    run("report", "p.npz", "d.json", "-o", "r.html")
+    page = pathlib.Path("r.html").read_text()
+    check('<a href="#chains">' in page and f"above {got['rhat_limit']:.4g} on {got['above']} of 200 rows" in page, "no summary of the chains")
+    for t, worst in enumerate(got["worst"]):
+        draws = np.array(worst["draws"]).reshape(4, 20)
+        svg = page.split(f'id="svg-trace-0-{t}"')[1].split("</svg>")[0]
+        check(f"p(label), row {worst['row']}<" in svg, svg[:500])
+        lines = [line_of(path) / 10 for path in re.findall(r'<path class="s k\d" transform="scale\(.1\)" d="([^"]*)"', svg)]
+        check(len(lines) == 4, f"{len(lines)} lines")
+        x = np.linspace(lines[0][0, 0], lines[0][-1, 0], 20)  # points on a straight line are left out
+        check(is_affine(np.concatenate([np.interp(x, *line.T) for line in lines]), draws.ravel()), f"row {worst['row']} is not what is drawn")
+        svg = page.split(f'id="svg-correlation-0-{t}"')[1].split("</svg>")[0]
+        bars = np.array([[float(n) for n in bar] for bar in re.findall(r'<rect class="bar[^"]*" x="[^"]*" y="([^"]*)" width="[^"]*" height="([^"]*)"', svg)])
+        centred = draws - draws.mean(1, keepdims=True)
+        rho = np.array([(centred[:, lag:] * centred[:, :20 - lag]).sum() for lag in range(11)]) / (centred**2).sum()
+        check(len(bars) == 11, f"{len(bars)} bars")
+        check(is_affine(np.where(rho >= 0, bars[:, 0], bars.sum(1)), rho), f"row {worst['row']}: other correlations than those of numpy")
+    csv = page.split('id="fig-chains-0"')[1].split("<pre")[1].split("</pre>")[0]
+    check(f"sgld,{got['worst'][0]['row']},3,20,{got['worst'][0]['draws'][-1]!r}" in csv, csv[:300])
+
+
+@cases_of([
+    ("no method", {"method": None}),
+    ("too many chains", {"chains": 81}),
+    ("no chains", {"chains": 0}),
+    ("chains too short", {"members": 4}),
+    ("chains of no length", {"members": 82}),
+    ("more above than there are", {"above": 201}),
+    ("more rows than there were", {"among": 3}),
+    ("no limit", {"rhat_limit": "high"}),
+    ("a negative R-hat", {"rhat": {"median": -1, "most": 2}}),
+    ("no bulk", {"bulk": {}}),
+    ("no draws", {"worst": [{"row": 1}]}),
+    ("too few draws", {"worst": [{"row": 1, "draws": [0.5] * 79}]}),
+    ("a draw above 1", {"worst": [{"row": 1, "draws": [0.5] * 79 + [1.5]}]}),
+    ("a draw that is a text", {"worst": [{"row": 1, "draws": [0.5] * 79 + ["<b>"]}]}),
+    ("a row below 0", {"worst": [{"row": -1, "draws": [0.5] * 80}]}),
+    ("too many rows", {"worst": [{"row": 1, "draws": [0.5] * 80}] * 17}),
+])
+def a_damaged_diagnosis_is_refused(change):
+    samples.make()
+    one = {"method": "sgld", "members": 80, "chains": 4, "rows": 200, "among": 300, "above": 3, "rhat_limit": 1.1, "rhat": {"median": 1, "most": 1.2},
+           "bulk": {"median": 50, "least": 20}, "tail": {"median": 50, "least": 20}, "apart": False, "repeating": False,
+           "worst": [{"row": 1, "draws": [0.5] * 80}]}
+    fit("--method", "point")
+    run("predict", "ens.safetensors", "--features", "test_features.npy", "--labels", "test_labels.npy", "-o", "p.npz")
+    pathlib.Path("d.json").write_text(json.dumps({**one, "method": "<b>&"}))
+    run("report", "p.npz", "d.json", "-o", "r.html")
+    page = pathlib.Path("r.html").read_text()
+    check("&lt;b&gt;&amp;: 80 members of 4 chains" in page and "<b>&" not in page and "nan" not in page.split('id="chains"')[1].split("</section>")[0], "hostile name")
+    check("All members of a chain say the same." in page, "equal draws")
+    pathlib.Path("d.json").write_text(json.dumps({**one, **change}))
+    fails(4, "report", "p.npz", "d.json", "-o", "r.html", words="d.json is not a whole diagnosis; expected what lastlayer diagnose --json prints")
+    fails(2, "report", "ens.safetensors", "-o", "r.html", words="is an ensemble; a report needs predictions")
 
 
 main()

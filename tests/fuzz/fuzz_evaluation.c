@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the JSON of an evaluation; one that is accepted is printed, and what was printed is read. */
+/* Any bytes as the JSON of an evaluation or a diagnosis; an evaluation that is accepted is printed, and what was printed is read. */
 #include "fuzz.h"
+#include "interop/diagnosis_file.h"
 
 static void run(const uint8_t *bytes, size_t size) {
     ll_evaluation *evaluation, *again;
+    lli_diagnosis_traces *traces;
     fuzz_file("fuzz", bytes, size);
+    if (fuzz_ok(lli_diagnosis_file_read(&traces, fuzz_context(), "fuzz")))
+        lli_diagnosis_file_free(traces);
     if (!fuzz_ok(ll_evaluation_read(&evaluation, fuzz_context(), "fuzz")))
         return;
     char *text, *json;

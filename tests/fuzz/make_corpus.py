@@ -211,6 +211,10 @@ evaluation = {
 put("json/all.json", json.dumps([None, True, False, 0, -1.5e-3, 2**70, "\u00e4\u202e\\\"\n\U0001f600", {"a": [], "b": {}}]).encode())
 put("json/utf8.json", '{"\u00e4\U0001f600" : [ "\u20ac" ]}\n'.encode())
 put("evaluation/full.json", json.dumps(evaluation).encode())
+put("evaluation/diagnosis.json", json.dumps({
+    "method": "sgld", "members": 32, "chains": 2, "rows": 3, "among": 4, "above": 1, "rhat_limit": 1.2, "rhat": {"median": 1.1, "most": 1.3},
+    "bulk": {"median": 9, "least": 4}, "tail": {"median": 9, "least": 4}, "apart": True, "repeating": True, "row": [0, 1, 2],
+    "worst": [{"row": 1, "draws": [0.5, 0.25] * 16}]}).encode())
 certified = {
     "certified": True, "statement": "with probability at least 0.9 a promise", "conditions": "same source", "by": "sr", "cut": 0.75, "cut_hex": "0x1.8p-1",
     "risk": 0.2, "coverage": None, "out_rate": None, "confidence": 0.9, "n": 40, "n_proposing": 20, "n_out": 0, "accepted": 20, "errors": 0,
