@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """hmc against quadrature over the posterior; its chains agree, its bits stay, and what it cannot do it says."""
+import re
+
 import numpy as np
 
 from tap import case, cases_of, check, fails, main, run
@@ -93,6 +95,25 @@ def what_cannot_be_is_said():
     fails(USAGE, *FIT, "--prior-precision", 0, "-o", "e.safetensors", words=("--prior-precision", "1e-30"))
     fails(USAGE, *FIT, "--layers", 2, "-o", "e.safetensors", words=("the method hmc does not work on several layers",))
     fails(USAGE, *FIT, "--samples", 7, "--chains", 2, "-o", "e.safetensors", words=("--samples 7", "--chains 2"))
+
+
+@case
+def a_low_acceptance_is_a_warning():
+    """One draw of a posterior with long tails, which the step of the warm-up may not suit: the warning comes with an acceptance below 0.6, and only then."""
+    rng = np.random.default_rng(0)
+    y = np.arange(9) % 3
+    np.save("z.npy", (3 * rng.normal(size=(3, 2))[y] + .1 * rng.normal(size=(9, 2))).astype(np.float32)), np.save("y.npy", y)
+    seen = set()
+    for seed in range(1, 60):
+        _, err = run(*FIT, "--samples", 1, "--prior-precision", "1e-4", "--seed", seed, "-o", f"{seed}.safetensors")
+        accepted = float(re.search(r"acceptance (\d\.\d\d)", err).group(1))
+        warned = "warning: hmc accepts only" in err
+        check(accepted == .6 or warned == (accepted < .6), err)
+        check(not warned or f"accepts only {accepted:.2f} of its draws" in err and "--prior-precision" in err, err)
+        seen.add(warned)
+        if len(seen) == 2:
+            break
+    check(len(seen) == 2, "no acceptance on both sides of 0.6")
 
 
 main()
