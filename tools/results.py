@@ -3,7 +3,8 @@
 """The experiments behind docs/results: runs lastlayer, keeps the tables, and writes beside them what made them (run.json).
 
   results.py mnist fashion notmnist steps vgg   images by name (tools/get-data)
-  results.py resnet56 imagenet                  features of $LASTLAYER_TEST_DATA
+  results.py quickdraw                          likewise
+  results.py resnet56 imagenet clinc150         features of $LASTLAYER_TEST_DATA
   results.py promises                           on the features of make demo, and CLINC150 of $LASTLAYER_TEST_DATA
   results.py ood                                images by name, letters and CLINC150 of $LASTLAYER_TEST_DATA
   results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
@@ -57,11 +58,13 @@ def features(name):
 
 
 def keep(name, folder=None):
-    """Tables of reproduce, and the commands, into docs/results/NAME."""
+    """Tables and figures of reproduce, and the commands, into docs/results/NAME."""
     to = root / "docs/results" / name
     to.mkdir(parents=True, exist_ok=True)
     for ending in ["md", "csv", "json"] if folder else []:
         shutil.copyfile(f"{folder}/tables.{ending}", to / f"tables.{ending}")
+    if folder:
+        shutil.copytree(f"{folder}/figures", to / "figures", dirs_exist_ok=True)
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
     version = subprocess.run([COMMAND, "--version"], capture_output=True, text=True).stdout.strip()
     file = to / "run.json"
@@ -111,6 +114,18 @@ def vgg():
 def resnet56():
     lastlayer("reproduce", "cifar10", "--features", features("cifar10-resnet56/features.npz"), "--seeds", "0,1,2")
     keep("cifar10-resnet56", "results/cifar10-given")
+
+
+def clinc150():
+    """150 intents; the out-of-scope questions are the unknown."""
+    lastlayer("reproduce", "clinc150", "--features", features("clinc150/clinc150.npz"))
+    keep("clinc150", "results/clinc150-given")
+
+
+def quickdraw():
+    """345 classes of drawings, one network."""
+    lastlayer("reproduce", "quickdraw")
+    keep("quickdraw", "results/quickdraw")
 
 
 def imagenet():
@@ -202,7 +217,8 @@ def cost(folder):
 
 RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": (lambda: images("fashion"), "fashion"),
        "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
-       "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "imagenet": (imagenet, "imagenet-resnet50"),
+       "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "clinc150": (clinc150, "clinc150"), "quickdraw": (quickdraw, "quickdraw"),
+       "imagenet": (imagenet, "imagenet-resnet50"),
        "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
