@@ -40,6 +40,6 @@ bool lli_view_has(const lli_view *view, ll_confidence c); /* any method has it *
 bool lli_view_any(const lli_view *view);                  /* there is a series at all */
 
 const char *lli_view_entry(const lli_page_method *method, const char *key); /* of its metadata; NULL if there is none */
-void lli_view_class(lli_text *out, const lli_view *view, int64_t k); /* name of class k, escaped */
+void lli_view_class(lli_text *out, const lli_view *view, int64_t k);        /* name of class k, escaped */
 
 #endif
