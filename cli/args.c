@@ -224,7 +224,10 @@ static bool takes_auto(const ll_option *option) {
 void args_range(char *out, size_t size, const ll_option *option, bool exact) {
     double far = exact ? INFINITY : 1e6; /* nobody comes near bounds from here on */
     bool whole = option->type == LL_OPTION_INT, low = option->min > -far, high = option->max < far;
-    const char *kind = whole ? "a whole number" : "a number", *otherwise = takes_auto(option) ? ", or auto" : "";
+    const char *kind = whole ? "a whole number" : "a number";
+    char otherwise[100];
+    snprintf(otherwise, sizeof otherwise, "%s%s%s", takes_auto(option) ? ", or auto" : "", option->choices ? ", or one of " : "",
+             option->choices ? option->choices : "");
     if (option->type == LL_OPTION_SEED)
         snprintf(out, size, "a whole number from 0 to 18446744073709551615");
     else if (low && high)
@@ -240,6 +243,19 @@ static ll_status refuse(const ll_option *option, const char *text) {
     char range[200];
     args_range(range, sizeof range, option, true);
     return complain(LL_ERR_USAGE, "--%s is %s; expected %s", option->name, text, range);
+}
+
+/* The number that a word of the choices stands for; false: it is none of them. */
+static bool word_value(double *value, const ll_option *option, const char *text) {
+    size_t length;
+    const char *p = option->choices;
+    for (int i = 0; p && *p; i++, p += length + (p[length] == '|')) {
+        length = strcspn(p, "|");
+        *value = LL_OPTION_WORD(i);
+        if (strlen(text) == length && memcmp(p, text, length) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Writes the value where the option lives. Numbers out of the machine's range are refused here, other ranges by ll_option_check. */
@@ -267,8 +283,11 @@ static ll_status store(const ll_option *option, void *target, const char *text) 
         break;
     }
     case LL_OPTION_REAL: {
-        double value = strtod(text, NULL);
-        if (!decimal(text, true) || errno || !isfinite(value))
+        double value;
+        bool word = word_value(&value, option, text);
+        if (!word)
+            value = strtod(text, NULL);
+        if (!word && (!decimal(text, true) || errno || !isfinite(value) || (option->choices && value <= LL_OPTION_WORD(0))))
             return refuse(option, text);
         memcpy(at, &value, sizeof value);
         break;

@@ -13,7 +13,8 @@
 typedef struct compare_args {
     training_args training;
     network_args network;
-    const char *test_features, *test_labels, *val_features, *val_labels, *out_data;
+    const char *test_features, *test_labels, *out_data;
+    val_args val;
     ll_compare_options options;
     int64_t threads;
     bool json, markdown;
@@ -32,10 +33,10 @@ static const ll_option test_table[] = {
     {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA",
      .standard = "test images of classes the network does not know",
      .help = "with --data: other images, as out-of-distribution points"},
-    {.name = "val-features", .type = LL_OPTION_TEXT, .offset = AT(val_features), .arg = "FILE",
+    {.name = "val-features", .type = LL_OPTION_TEXT, .offset = AT(val.val_features), .arg = "FILE",
      .standard = "those of a file of lastlayer encode, else a half of the test rows",
      .help = "features of the rows that choose: temperature, cut and recommended method"},
-    {.name = "val-labels", .type = LL_OPTION_TEXT, .offset = AT(val_labels), .arg = "FILE", .help = "their labels"},
+    {.name = "val-labels", .type = LL_OPTION_TEXT, .offset = AT(val.val_labels), .arg = "FILE", .help = "their labels"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
      .help = "worker threads; the numbers do not depend on it"},
     {.name = "predictions", .type = LL_OPTION_TEXT, .offset = AT(options.predictions), .arg = "FOLDER",
@@ -105,26 +106,6 @@ static ll_status check(const compare_args *args, const parsed *typed) {
     return status;
 }
 
-/* The rows that choose: as given, else those of a whole encoded file; *val stays NULL where there are none. */
-static ll_status read_val(ll_dataset **val, ll_context *ctx, inputs_files *files, const compare_args *args, int64_t K) {
-    char found[INPUTS_WHERE];
-    inputs_parts parts;
-    const char *features = args->val_features, *labels = args->val_labels;
-    ll_status status = LL_OK;
-    if (!features && !args->test_features)
-        status = inputs_find_parts(&parts, ctx, files, args->training.features);
-    if (status == LL_OK && !features && !args->test_features && *parts.val && *parts.val_labels) {
-        features = parts.val;
-        labels = labels ? labels : parts.val_labels;
-    }
-    if (status != LL_OK || !features)
-        return status == LL_OK && labels ? complain(LL_ERR_USAGE, "--val-labels belongs to --val-features, which is missing") : status;
-    status = labels ? LL_OK : inputs_find_labels(found, ctx, files, features);
-    if (status == LL_OK && !labels && !*found)
-        return complain(LL_ERR_USAGE, "--val-labels is missing");
-    return status == LL_OK ? inputs_read(val, ctx, files, features, labels ? labels : found, K) : status;
-}
-
 /* The test rows, and the out-of-distribution rows of a whole encoded file (*out, else NULL). */
 static ll_status read_test(ll_dataset **test, ll_dataset **out, ll_context *ctx, inputs_files *files, const compare_args *args, int64_t K) {
     char found[INPUTS_WHERE];
@@ -165,7 +146,8 @@ static ll_status compare_features(ll_comparison **out, ll_context *ctx, const co
     if (status == LL_OK)
         status = read_test(&test, &outside, ctx, &files, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
     if (status == LL_OK && strcmp(args->options.protocol, "honest") == 0)
-        status = read_val(&val, ctx, &files, args, head ? ll_head_classes(head) : ll_dataset_classes(train));
+        status = val_read(&val, ctx, &files, &args->val, args->test_features ? NULL : args->training.features,
+                          head ? ll_head_classes(head) : ll_dataset_classes(train));
     options.out = outside;
     options.choose = val;
     if (status == LL_OK)

@@ -12,6 +12,7 @@
 typedef struct fit_args {
     training_args training;
     network_args network;
+    val_args val;
     ll_fit_options options;
     const char *output, *part;
     int64_t threads;
@@ -19,6 +20,12 @@ typedef struct fit_args {
 } fit_args;
 
 /* clang-format off */
+static const ll_option val_table[] = {
+    {.name = "val-features", .type = LL_OPTION_TEXT, .offset = offsetof(val_args, val_features), .arg = "FILE",
+     .standard = "those of a file of lastlayer encode", .help = "rows that training has not seen, for --prior-precision validation"},
+    {.name = "val-labels", .type = LL_OPTION_TEXT, .offset = offsetof(val_args, val_labels), .arg = "FILE", .help = "their labels"},
+};
+
 static const ll_option run_table[] = {
     {.name = "output", .letter = 'o', .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, output), .arg = "FILE",
      .help = "the ensemble to write, .safetensors"},
@@ -41,8 +48,9 @@ static size_t groups(option_group out[GROUPS_MAX]) {
     out[2] = (option_group){.title = "Whole network", .table = network_table, .count = network_count, .base = offsetof(fit_args, network)};
     out[3] = (option_group){.title = "Method", .base = offsetof(fit_args, options)};
     out[3].table = ll_fit_options_table(&out[3].count);
-    out[4] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
-    return 5;
+    out[4] = (option_group){.title = "Validation", .table = val_table, .count = COUNT(val_table), .base = offsetof(fit_args, val)};
+    out[5] = (option_group){.title = "Run", .table = run_table, .count = COUNT(run_table)};
+    return 6;
 }
 
 /* Does finding theta* read this option? */
@@ -59,6 +67,8 @@ static void note_unused(const fit_args *args, const parsed *typed) {
     for (size_t i = 0; i < count; i++)
         if (args_given(typed, &cmd_fit, table[i].name) && !start_uses(args, table[i].name) && !ll_method_uses(method, table[i].name))
             term_note("--%s is not used by the method %s", table[i].name, method);
+    if (args->val.val_features && args->options.prior_precision != LL_PRIOR_VALIDATION)
+        term_note("--val-features is not used without --prior-precision validation");
 }
 
 static int64_t samples_of(const ll_fit_options *options) {
@@ -87,8 +97,8 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
 static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
     const training_args *t = &args->training;
-    const char *inputs[] = {t->features, t->labels, t->weight.weights,     t->weight.class_weight,
-                            t->head,     t->bias,   args->network.network, args->network.data};
+    const char *inputs[] = {t->features,           t->labels,          t->weight.weights,      t->weight.class_weight, t->head, t->bias,
+                            args->network.network, args->network.data, args->val.val_features, args->val.val_labels};
     ll_status status = network_check(&args->network, &cmd_fit, typed);
     if (status == LL_OK && !args->network.network)
         status = inputs_require("--features", args->training.features, example);
@@ -118,16 +128,20 @@ static ll_status write_members(ll_context *ctx, const fit_args *args, const ll_d
 }
 
 static ll_status fit_features(ll_context *ctx, const fit_args *args, double start) {
-    ll_dataset *data = NULL;
+    ll_dataset *data = NULL, *val = NULL;
     ll_head *head = NULL;
     inputs_files files = {.count = 0};
     ll_fit_options options = args->options;
     ll_status status = training_read(&data, &head, &options, ctx, &files, &args->training);
+    if (status == LL_OK && options.prior_precision == LL_PRIOR_VALIDATION)
+        status = val_read(&val, ctx, &files, &args->val, args->training.features, head ? ll_head_classes(head) : ll_dataset_classes(data));
+    options.validation = val;
     if (status == LL_OK)
         status = write_members(ctx, args, data, head, NULL, &options);
     if (status == LL_OK)
         summary(args, head ? ll_head_classes(head) : ll_dataset_classes(data), ll_dataset_features(data), term_seconds() - start);
     ll_head_free(head);
+    ll_dataset_free(val);
     ll_dataset_free(data);
     inputs_files_close(&files);
     return status;

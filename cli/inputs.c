@@ -335,3 +335,24 @@ ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *optio
     }
     return read_head(head, ctx, files, args, ll_dataset_features(*data));
 }
+
+ll_status val_read(ll_dataset **val, ll_context *ctx, inputs_files *files, const val_args *args, const char *training, int64_t classes) {
+    char found[INPUTS_WHERE];
+    inputs_parts parts;
+    const char *features = args->val_features, *labels = args->val_labels;
+    ll_status status = LL_OK;
+    bool whole = !features && training;
+    *val = NULL;
+    if (whole)
+        status = inputs_find_parts(&parts, ctx, files, training);
+    if (status == LL_OK && whole && *parts.val && *parts.val_labels) {
+        features = parts.val;
+        labels = labels ? labels : parts.val_labels;
+    }
+    if (status != LL_OK || !features)
+        return status == LL_OK && labels ? complain(LL_ERR_USAGE, "--val-labels belongs to --val-features, which is missing") : status;
+    status = labels ? LL_OK : inputs_find_labels(found, ctx, files, features);
+    if (status == LL_OK && !labels && !*found)
+        return complain(LL_ERR_USAGE, "--val-labels is missing");
+    return status == LL_OK ? inputs_read(val, ctx, files, features, labels ? labels : found, classes) : status;
+}

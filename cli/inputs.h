@@ -44,6 +44,15 @@ training_args training_defaults(void);
 ll_status training_read(ll_dataset **data, ll_head **head, ll_fit_options *options, ll_context *ctx, inputs_files *files,
                         const training_args *args) LL_CHECK_RESULT;
 
+/* The flags that name validation rows. */
+typedef struct val_args {
+    const char *val_features, *val_labels;
+} val_args;
+
+/* As named, else those of a whole encoded file `training` (NULL: none); *val stays NULL where there are none. */
+ll_status val_read(ll_dataset **val, ll_context *ctx, inputs_files *files, const val_args *args, const char *training,
+                   int64_t classes) LL_CHECK_RESULT;
+
 /* The flags that name a network and its images instead. */
 typedef struct network_args {
     const char *network, *data;

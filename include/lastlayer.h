@@ -166,13 +166,16 @@ typedef struct ll_option {
     ll_option_type type;
     size_t offset;           /* of the member in its struct */
     const char *arg;         /* "B": what --help calls the value */
-    const char *choices;     /* "a|b|c" for LL_OPTION_CHOICE */
+    const char *choices;     /* "a|b|c" for LL_OPTION_CHOICE; of LL_OPTION_REAL words that may stand instead of the number, or NULL */
     double min, max;         /* range of a number that is set */
     bool open_min, open_max; /* the bound itself is excluded */
     const char *standard;    /* the default in words, NULL if there is none */
     const char *help;        /* one sentence; here and in `standard` other options stand in backquotes, as ll_option_words takes them */
     ll_option_unset unset;
 } ll_option;
+
+/* The value of a LL_OPTION_REAL that is word i of its `choices`. */
+#define LL_OPTION_WORD(i) (-1e100 * (1 + (i)))
 
 /* Writes the options that stand in backquotes, `lr` or with a value `by sr`, in a style. As snprintf: fills at most `size` bytes of `out`
  * (NULL where size is 0), returns the length of the whole. */
@@ -515,6 +518,10 @@ LL_API ll_array ll_encoded_classes(const ll_encoded *encoded);    /* whole numbe
 
 /* ---- 8 fit --------------------------------------------------------------------------------------------------------------- */
 
+/* Values of prior_precision that ask for a choice, by the Gaussian of laplace; for heads. docs/math/laplace.md */
+#define LL_PRIOR_EVIDENCE LL_OPTION_WORD(0)   /* the one under which the labels are likeliest */
+#define LL_PRIOR_VALIDATION LL_OPTION_WORD(1) /* the one with the least NLL on `validation` */
+
 typedef struct ll_fit_options {
     size_t struct_size;
     const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "swag" "hmc" "bootstrap" "dropout"; of networks
@@ -524,7 +531,7 @@ typedef struct ll_fit_options {
     int64_t batch_size;     /* B */
     int64_t epochs;         /* of bootstrap and dropout; 0 = the method's default */
     double dropout;         /* p of dropout */
-    double prior_precision; /* tau */
+    double prior_precision; /* tau; LL_PRIOR_EVIDENCE, LL_PRIOR_VALIDATION */
     uint64_t seed;
     int64_t thin;           /* steps between samples of sgd, sgld; 0 = one epoch */
     int64_t burn_in;        /* epochs before the first sample */
@@ -541,6 +548,7 @@ typedef struct ll_fit_options {
     const char *control_variates; /* of sgld on a head: "on", "off"; "auto": on with a preconditioner */
     const char *scores; /* scores from features that predictions will have: names of LL_SCORE_NAMES with commas, or "all"; NULL = none */
     bool solve;         /* of bootstrap on a head: each member is the MAP of its resample, instead of epochs of SGD */
+    const ll_dataset *validation; /* rows that training has not seen, with labels, for LL_PRIOR_VALIDATION; NULL = none */
 } ll_fit_options;
 
 LL_DEFAULTS(ll_fit_options)

@@ -25,7 +25,8 @@ def load(path):
 
 
 def annotation(row):
-    kind = "Literal[" + ", ".join(repr(word) for word in row["choices"].split("|")) + "]" if row["type"] == "choice" else TYPES[row["type"]]
+    words = "Literal[" + ", ".join(repr(word) for word in row["choices"].split("|")) + "]" if row["choices"] else ""
+    kind = words if row["type"] == "choice" else TYPES[row["type"]] + (" | " + words if words else "")
     return f"Optional[{kind}]" if row["default"] is None else kind
 
 

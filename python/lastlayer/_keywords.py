@@ -12,10 +12,11 @@ TYPES = {"flag": "bool", "int": "int", "seed": "int", "real": "float", "text": "
 
 
 def annotation(row: dict) -> str:
+    words = "Literal[" + ", ".join(repr(word) for word in row["choices"].split("|")) + "]" if row["choices"] else ""
     if row["type"] == "choice":
-        kind = "Literal[" + ", ".join(repr(word) for word in row["choices"].split("|")) + "]"
+        kind = words
     else:
-        kind = TYPES[row["type"]]
+        kind = f"{TYPES[row['type']]} | {words}" if words else TYPES[row["type"]]
     return f"Optional[{kind}]" if row["default"] is None else kind
 
 

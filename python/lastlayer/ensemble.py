@@ -53,13 +53,14 @@ def head_of(head: Any, features: int, run: tuple) -> Any:
 
 
 @keywords("fit")
-def fit(features: Any, labels: Any, head: Any = None, *, sample_weight: Any = None, class_weight: Any = None, classes: int = 0,
-        path: "Optional[str | os.PathLike[str]]" = None, resume: bool = False, n_jobs: Optional[int] = None,
-        memory: Optional[int] = None, progress: Progress = None, **options: Any) -> "Ensemble":
+def fit(features: Any, labels: Any, head: Any = None, *, val_features: Any = None, val_labels: Any = None, sample_weight: Any = None,
+        class_weight: Any = None, classes: int = 0, path: "Optional[str | os.PathLike[str]]" = None, resume: bool = False,
+        n_jobs: Optional[int] = None, memory: Optional[int] = None, progress: Progress = None, **options: Any) -> "Ensemble":
     """An ensemble of last layers from features [N,D] and labels [N], the classes 0..K-1.
 
     head: the trained last layer where all methods start: (W [K,D], b [K]), a linear model of scikit-learn, an nn.Linear, a dict with weight
     and bias; without it the best one (MAP) is found first. A square W is taken as [K,D].
+    val_features, val_labels: rows that training has not seen, for prior_precision='validation'.
     sample_weight: a number for each row; class_weight: 'balanced', or a number for each class.
     path: also write the ensemble there, member by member, so that a killed run can go on with resume=True.
     n_jobs: threads, None = all processors; the numbers do not depend on it. memory: most bytes to take.
@@ -67,7 +68,8 @@ def fit(features: Any, labels: Any, head: Any = None, *, sample_weight: Any = No
     run = how(n_jobs, memory, progress)
     data = dataset(features, labels, run, classes, sample_weight, class_weight)
     start = head_of(head, native.dataset_shape(data)[1], run)
-    return Ensemble(native.fit(data, start, options, None if path is None else path_text(path), resume, run))
+    val = None if val_features is None else dataset(val_features, val_labels, run, name="val_features")
+    return Ensemble(native.fit(data, start, val, options, None if path is None else path_text(path), resume, run))
 
 
 class Ensemble:

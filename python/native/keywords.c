@@ -70,10 +70,27 @@ static int set_whole(char *member, const char *name, PyObject *value, bool is_un
     return 0;
 }
 
-static int set_real(char *member, const char *name, PyObject *value) {
-    double number = PyFloat_AsDouble(value);
-    if (number == -1 && PyErr_Occurred())
-        return wrong_type(name, value, "a number");
+/* The number that a word of the choices stands for; NaN: it is none of them. */
+static double word_value(const char *choices, PyObject *value) {
+    const char *text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL, *p = choices;
+    size_t length;
+    for (int i = 0; text && p && *p; i++, p += length + (p[length] == '|')) {
+        length = strcspn(p, "|");
+        if (strlen(text) == length && memcmp(p, text, length) == 0)
+            return LL_OPTION_WORD(i);
+    }
+    return NAN;
+}
+
+static int set_real(char *member, const char *name, PyObject *value, const char *choices) {
+    double number = word_value(choices, value);
+    if (isnan(number))
+        number = PyFloat_AsDouble(value);
+    if (number == -1 && PyErr_Occurred()) {
+        char expected[100];
+        PyOS_snprintf(expected, sizeof expected, "a number%s%s", choices ? ", or one of " : "", choices ? choices : "");
+        return wrong_type(name, value, expected);
+    }
     memcpy(member, &number, sizeof number);
     return 0;
 }
@@ -89,7 +106,7 @@ static int set(const ll_option *option, const char *name, PyObject *value, char 
     }
     case LL_OPTION_INT: return set_whole(member, name, value, false);
     case LL_OPTION_SEED: return set_whole(member, name, value, true);
-    case LL_OPTION_REAL: return set_real(member, name, value);
+    case LL_OPTION_REAL: return set_real(member, name, value, option->choices);
     case LL_OPTION_TEXT: return set_text(member, name, value, "a text");
     case LL_OPTION_CHOICE: return set_text(member, name, value, option->choices);
     }

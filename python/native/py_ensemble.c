@@ -19,18 +19,19 @@ static ll_status run_fit(ll_context *ctx, void *arguments) {
                    : ll_fit(&c->out, ctx, c->data, c->head, &c->options);
 }
 
-/* fit(dataset, head, options, path, resume, how) */
+/* fit(dataset, head, validation, options, path, resume, how) */
 static PyObject *fit(PyObject *module, PyObject *args) {
     (void)module;
-    PyObject *data, *head, *options, *how;
+    PyObject *data, *head, *validation, *options, *how;
     fit_call c = {.options = ll_fit_options_default()};
     size_t count;
     const ll_option *table = ll_fit_options_table(&count);
-    if (!PyArg_ParseTuple(args, "OOOzpO", &data, &head, &options, &c.path, &c.resume, &how) ||
+    if (!PyArg_ParseTuple(args, "OOOOzpO", &data, &head, &validation, &options, &c.path, &c.resume, &how) ||
         keywords_fill(options, table, count, &c.options) != 0)
         return NULL;
     c.data = handle_get(data, HANDLE_DATASET);
-    if (!c.data || !handle_get_optional((void **)&c.head, head, HANDLE_HEAD))
+    if (!c.data || !handle_get_optional((void **)&c.head, head, HANDLE_HEAD) ||
+        !handle_get_optional((void **)&c.options.validation, validation, HANDLE_DATASET))
         return NULL;
     int status = call_run(how, run_fit, &c);
     return handle_made(status, HANDLE_ENSEMBLE, c.out, NULL);

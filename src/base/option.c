@@ -10,12 +10,41 @@
 
 #define MEMBER(type, options, option) (*(type const *)(const void *)((const char *)(options) + (option)->offset))
 
+/* Word i of "a|b|c": where it begins, and its length; NULL behind the last. */
+static const char *word_at(const char *choices, int i, size_t *length) {
+    for (const char *p = choices; p && *p; i--) {
+        *length = strcspn(p, "|");
+        if (i == 0)
+            return p;
+        p += *length + (p[*length] == '|');
+    }
+    return NULL;
+}
+
+/* The word that a number stands for; NULL: it is a number. */
+static const char *word_of(const ll_option *option, double x, size_t *length) {
+    const char *word;
+    for (int i = 0; (word = word_at(option->choices, i, length)); i++)
+        if (x == LL_OPTION_WORD(i))
+            return word;
+    return NULL;
+}
+
+static void add_real(lli_text *out, const ll_option *option, double x) {
+    size_t length;
+    const char *word = word_of(option, x, &length);
+    if (word)
+        lli_text_add(out, "%.*s", (int)length, word);
+    else
+        lli_text_number(out, x);
+}
+
 void lli_option_text(lli_text *out, const ll_option *option, const void *options) {
     switch (option->type) {
     case LL_OPTION_FLAG: lli_text_add(out, "%s", MEMBER(bool, options, option) ? "true" : "false"); break;
     case LL_OPTION_INT: lli_text_add(out, "%" PRId64, MEMBER(int64_t, options, option)); break;
     case LL_OPTION_SEED: lli_text_add(out, "%" PRIu64, MEMBER(uint64_t, options, option)); break;
-    case LL_OPTION_REAL: lli_text_number(out, MEMBER(double, options, option)); break;
+    case LL_OPTION_REAL: add_real(out, option, MEMBER(double, options, option)); break;
     case LL_OPTION_TEXT:
     case LL_OPTION_CHOICE: {
         const char *text = MEMBER(const char *, options, option);
@@ -43,16 +72,16 @@ void lli_option_range(lli_text *out, const ll_option *option) {
         lli_text_add(out, option->open_min ? " above " : " of at least ");
         lli_text_number(out, option->min);
     }
+    if (option->choices)
+        lli_text_add(out, ", or one of %s", option->choices);
 }
 
 static bool is_choice(const char *choices, const char *word) {
-    size_t length = strlen(word);
-    for (const char *p = choices; *p;) {
-        size_t size = strcspn(p, "|");
-        if (size == length && memcmp(p, word, size) == 0)
+    size_t length;
+    const char *known;
+    for (int i = 0; (known = word_at(choices, i, &length)); i++)
+        if (strlen(word) == length && memcmp(known, word, length) == 0)
             return true;
-        p += size + (p[size] == '|');
-    }
     return false;
 }
 
@@ -69,6 +98,9 @@ void lli_option_set_number(const ll_option *option, void *options, double value)
 }
 
 static bool in_range(const ll_option *o, double x) {
+    size_t length;
+    if (word_of(o, x, &length))
+        return true;
     if (o->unset == LL_OPTION_UNSET_NAN ? isnan(x) : o->unset == LL_OPTION_UNSET_ZERO && x == 0)
         return true;
     return (o->open_min ? x > o->min : x >= o->min) && (o->open_max ? x < o->max : x <= o->max);

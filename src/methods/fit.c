@@ -109,6 +109,29 @@ ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) {
     return LL_OK;
 }
 
+ll_status lli_fit_collect(ll_ensemble **out, ll_context *ctx, const ll_fit_options *options, const ll_dataset *data,
+                          const lli_theta_star *star, const char *what) {
+    lli_ensemble_plan plan = {0};
+    lli_store_memory store;
+    lli_meter meter;
+    lli_fit fit = {0};
+    *out = NULL;
+    LLI_TRY(lli_fit_plan(ctx, &plan, options, data, star));
+    LLI_TRY(lli_ensemble_new(out, ctx, &plan));
+    lli_store_memory_init(&store, *out);
+    lli_meter_init(&meter, what, 1);
+    ll_status status;
+    LLI_DO(lli_fit_init(ctx, &fit, lli_method_find(options->method), options, star, data, &store.store, &meter));
+    LLI_DO(lli_fit_run(ctx, &fit));
+done:
+    lli_fit_release(&fit);
+    if (status != LL_OK) {
+        ll_ensemble_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
 ll_status lli_fit_solve(ll_head **out, ll_context *ctx, const lli_fit *fit) {
     ll_head_solve_options options = ll_head_solve_options_default();
     options.prior_precision = fit->options.prior_precision;

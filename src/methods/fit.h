@@ -18,6 +18,8 @@ typedef struct lli_theta_star {
     double gradient_norm; /* that the MAP reached; NaN otherwise */
     bool is_map;          /* of the rows that are fitted, with the prior precision `map_precision` */
     double map_precision;
+    const char *prior_by;                  /* of a head: what chose the prior precision; NULL: it was given */
+    const struct lli_curvature *curvature; /* of a head, where it is known: as laplace takes it with `structure` kfac or diagb */
     /* of networks: */
     const lli_network *network; /* NULL: a head */
     lli_input_shape input;
@@ -56,6 +58,7 @@ double lli_fit_lr(const ll_fit_options *options, const ll_dataset *data, bool ne
 /* Do the method and its options ask for steps that know the whole problem at theta*? train/around.h */
 bool lli_fit_preconditions(const ll_fit_options *options);
 bool lli_fit_controls(const ll_fit_options *options);
+bool lli_fit_chooses_prior(const ll_fit_options *options); /* by evidence or validation, before theta* is used */
 
 /* What the options say about the ensemble to come: shape, weights, provenance. */
 ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_options *options, const ll_dataset *data,
@@ -75,6 +78,10 @@ ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT;           
 bool lli_fit_writes(const lli_fit *fit);
 ll_status lli_fit_written(ll_context *ctx, const lli_fit *fit, ll_status status) LL_CHECK_RESULT;
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
+
+/* All of it, into memory. */
+ll_status lli_fit_collect(ll_ensemble **out, ll_context *ctx, const ll_fit_options *options, const ll_dataset *data,
+                          const lli_theta_star *star, const char *what) LL_CHECK_RESULT;
 
 /* The MAP of the rows, with the classes of theta*. */
 ll_status lli_fit_solve(ll_head **out, ll_context *ctx, const lli_fit *fit) LL_CHECK_RESULT;

@@ -49,8 +49,9 @@ static const ll_option table[] = {
     {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 1, 1e6, false, false, "10, dropout 100",
      "training epochs of bootstrap and dropout", LL_OPTION_UNSET_ZERO},
     {"dropout", 'p', LL_OPTION_REAL, AT(dropout), "P", NULL, 0, 1, true, true, "0.5", "rate at which dropout zeroes features"},
-    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", NULL, 0, 1e12, false, false, "1",
-     "precision tau of the Gaussian prior on every parameter"},
+    {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", "evidence|validation", 0, 1e12, false, false, "1",
+     "precision tau of the Gaussian prior on every parameter; of a head also the one under which the labels are likeliest, or with the "
+     "least NLL of laplace on validation rows (`val-features`)"},
     {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0",
      "seed of everything random; the same seed gives the same bits"},
     {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 1, 1e12, false, false, "one epoch", "steps between two samples of sgd and sgld",
@@ -129,6 +130,10 @@ bool lli_fit_records(size_t option, const ll_fit_options *o) {
     return !(steps && solves(o));
 }
 
+bool lli_fit_chooses_prior(const ll_fit_options *o) {
+    return o->prior_precision == LL_PRIOR_EVIDENCE || o->prior_precision == LL_PRIOR_VALIDATION;
+}
+
 /* What knows the whole problem is of heads. */
 static ll_status check_around(ll_context *ctx, const ll_fit_options *o, lli_place place) {
     bool metric = lli_fit_preconditions(o);
@@ -138,7 +143,7 @@ static ll_status check_around(ll_context *ctx, const ll_fit_options *o, lli_plac
         return lli_fail(ctx, LL_ERR_USAGE, "%s works on the last layer alone, not on %s: leave it out, or fit on features with `layers 1`",
                         lli_option_name(ctx, metric ? "precondition" : "control-variates").text,
                         place == LLI_PLACE_NETWORK ? "whole networks" : "several layers");
-    if (metric && !(o->prior_precision >= 1e-30))
+    if (metric && !lli_fit_chooses_prior(o) && !(o->prior_precision >= 1e-30))
         return lli_fail(ctx, LL_ERR_USAGE,
                         "`precondition %s` needs a `prior-precision` of at least 1e-30, and it is %g: without a prior, what no row informs "
                         "has no bounded variance",
@@ -246,6 +251,8 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
     LLI_TRY(lli_method_check(ctx, method, lli_place_of(network, out->layers)));
     LLI_TRY(check_around(ctx, out, lli_place_of(network, out->layers)));
     LLI_TRY(check_scores(ctx, out, network));
+    if (network && lli_fit_chooses_prior(out))
+        return lli_fail(ctx, LL_ERR_USAGE, "`prior-precision` can be chosen for one layer on features; here give a number");
     if (network && solves(out))
         return lli_fail(ctx, LL_ERR_USAGE, "`solve` is for one layer on features, whose MAP is unique; leave it out here");
     warn_of_size(ctx, out, data);

@@ -27,23 +27,26 @@ static void narrow(float *out, const double *in, int64_t count) {
 }
 
 /* R_ij = 1 / (b_i a_j + tau). */
-static ll_status factors(ll_context *ctx, lli_gaussian *g, const ll_dataset *data, const lli_curvature_head *head, double tau) {
-    lli_curvature c;
-    ll_status status;
-    int64_t K = head->K, n = data->rows.D + 1;
-    LLI_TRY(lli_curvature_init(ctx, &c, data, head, !lli_gaussian_has(g->structure, LLI_GAUSSIAN_U)));
-    LLI_DO(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_V, K, n - 1));
-    LLI_DO(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_R, K, n - 1));
-    narrow(g->owned[LLI_GAUSSIAN_V], c.V, n * n);
-    if (c.U) {
-        LLI_DO(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_U, K, n - 1));
-        narrow(g->owned[LLI_GAUSSIAN_U], c.U, K * K);
+static ll_status fill_factors(ll_context *ctx, lli_gaussian *g, const lli_curvature *c, double tau) {
+    int64_t K = c->K, n = c->n;
+    LLI_TRY(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_V, K, n - 1));
+    LLI_TRY(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_R, K, n - 1));
+    narrow(g->owned[LLI_GAUSSIAN_V], c->V, n * n);
+    if (c->U) {
+        LLI_TRY(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_U, K, n - 1));
+        narrow(g->owned[LLI_GAUSSIAN_U], c->U, K * K);
     }
     float *R = g->owned[LLI_GAUSSIAN_R];
     for (int64_t i = 0; i < K; i++)
         for (int64_t j = 0; j < n; j++)
-            R[i * n + j] = (float)(1 / (c.b[i] * c.a[j] + tau));
-done:
+            R[i * n + j] = (float)(1 / (c->b[i] * c->a[j] + tau));
+    return LL_OK;
+}
+
+static ll_status factors(ll_context *ctx, lli_gaussian *g, const ll_dataset *data, const lli_curvature_head *head, double tau) {
+    lli_curvature c;
+    LLI_TRY(lli_curvature_init(ctx, &c, data, head, !lli_gaussian_has(g->structure, LLI_GAUSSIAN_U)));
+    ll_status status = fill_factors(ctx, g, &c, tau);
     lli_curvature_release(&c);
     return status;
 }
@@ -116,13 +119,15 @@ static ll_status gaussian(ll_context *ctx, lli_gaussian *g, const ll_fit_options
                         "bounded variance",
                         tau);
     const lli_model *model = star->model;
+    g->structure = lli_gaussian_name(o->structure);
+    g->common = o->common_mode;
+    if (star->curvature && lli_gaussian_has(g->structure, LLI_GAUSSIAN_V))
+        return fill_factors(ctx, g, star->curvature, tau);
     float *scratch, *tensors[LLI_TENSORS_MAX];
     LLI_TRY(lli_memory_new(ctx, &scratch, lli_model_tensor_floats(model), sizeof *scratch));
     lli_model_place_tensors(tensors, model, scratch);
     model->ops->unpack(model, tensors, star->theta);
     const lli_curvature_head head = {model->K, tensors[0], tensors[1]};
-    g->structure = lli_gaussian_name(o->structure);
-    g->common = o->common_mode;
     ll_status status = (lli_gaussian_has(g->structure, LLI_GAUSSIAN_P)   ? whole
                         : lli_gaussian_has(g->structure, LLI_GAUSSIAN_V) ? factors
                                                                          : diagonal)(ctx, g, data, &head, tau);

@@ -73,6 +73,8 @@ static ll_status record(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_o
     LLI_TRY(lli_provenance_add(ctx, p, "labels_sha256", data->labels_hash));
     if (data->weights)
         LLI_TRY(lli_provenance_add(ctx, p, "weights_sha256", data->weights_hash));
+    if (star->prior_by)
+        LLI_TRY(lli_provenance_add(ctx, p, "prior-precision-by", star->prior_by));
     LLI_TRY(lli_provenance_add(ctx, p, "init", star->init));
     LLI_TRY(lli_provenance_add(ctx, p, "head_sha256", star->hash));
     if (!isnan(star->gradient_norm))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two questions to an ensemble: do its members differ by more than rounding, and does it still know what its start knew? */
+/* Questions to an ensemble: do its members differ by more than rounding, does it still know what its start knew, and as surely? */
 #include "metrics/warning_signs.h"
 
 #include <math.h>
@@ -42,4 +42,11 @@ lli_loss lli_warning_signs_loss(const ll_outcome *points, const ll_outcome *befo
     }
     loss.certain = (double)(lost - won) > 0.05 * (double)points->n + 3 * sqrt((double)(lost + won));
     return loss;
+}
+
+double lli_warning_signs_unsure(const ll_outcome *points) {
+    double sum = 0;
+    for (int64_t i = 0; i < points->n; i++)
+        sum += (points->label[i] == points->truth[i]) - points->confidence[LL_CONFIDENCE_SR][i];
+    return sum / (double)points->n;
 }

@@ -18,6 +18,10 @@ typedef struct lli_loss {
     bool certain;                /* more rows were lost than a twentieth of them and three standard errors together */
 } lli_loss;
 
+/* How much larger the share of rows labelled rightly is than the mean of sr: above 0 the answers are too unsure. */
+double lli_warning_signs_unsure(const ll_outcome *points);
+#define LLI_WARNING_SIGNS_UNSURE 0.15 /* that an ensemble may have more of it than theta*, on the rows it was fitted on */
+
 /* Both outcomes are of the same rows and have truth. */
 lli_loss lli_warning_signs_loss(const ll_outcome *points, const ll_outcome *before);
 

@@ -15,6 +15,17 @@ static bool is_network(const ll_network *network, const ll_fit_options *options)
     return network || (options && options->layers > 1);
 }
 
+static ll_status resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
+    LLI_TRY(lli_fit_resolve(ctx, out, given, data, network));
+    if (out->prior_precision == LL_PRIOR_VALIDATION && lli_method_find(out->method)->members != LLI_MEMBERS_DRAWS)
+        return lli_fail(
+            ctx, LL_ERR_USAGE,
+            "`prior-precision validation` is about the Gaussian of laplace, and the method is %s; use `prior-precision evidence`, "
+            "or a number",
+            out->method);
+    return LL_OK;
+}
+
 static ll_status run(ll_context *ctx, const lli_found_theta *found, const ll_fit_options *options, const ll_dataset *data, lli_store *store,
                      const lli_share *part) {
     lli_fit fit;
@@ -40,7 +51,7 @@ static ll_status fit_memory(ll_ensemble **out, ll_context *ctx, const ll_dataset
     ll_status status;
     LLI_TRY(lli_dataset_select_weighted(&weighted, ctx, all));
     const ll_dataset *data = weighted ? weighted : all;
-    LLI_DO(lli_fit_resolve(ctx, &options, given, data, is_network(network, given)));
+    LLI_DO(resolve(ctx, &options, given, data, is_network(network, given)));
     LLI_DO(lli_found_theta_init(ctx, &found, data, head, network, &options));
     LLI_DO(lli_fit_plan(ctx, &plan, &options, data, &found.star));
     LLI_DO(lli_ensemble_new(&ensemble, ctx, &plan));
@@ -180,7 +191,7 @@ static ll_status fit_file(ll_ensemble **out, ll_context *ctx, const fit_job *job
     ll_status status;
     LLI_TRY(lli_dataset_select_weighted(&weighted, ctx, job->all));
     const ll_dataset *data = weighted ? weighted : job->all;
-    LLI_DO(lli_fit_resolve(ctx, &options, job->given, data, is_network(job->network, job->given)));
+    LLI_DO(resolve(ctx, &options, job->given, data, is_network(job->network, job->given)));
     LLI_DO(check_ranks(ctx, job, data));
     if (job->part.count)
         LLI_DO(lli_parts_path(&part_path, ctx, path, &job->part));

@@ -18,6 +18,7 @@
 enum { MEDIAN_ROWS = 256, LOSS_ROWS = 1000, LOSS_PASSES = 20 };
 #define CHAIN_ROWS 2000
 #define CHAIN_ROWS_LEAST 200
+#define WIDTH_ROWS_LEAST 50
 #define CHAIN_PRODUCTS 2e9 /* multiply-adds: a fraction of a second */
 
 static ll_status draw_rows(ll_dataset **out, ll_context *ctx, const ll_dataset *data, int64_t most, uint64_t seed) {
@@ -39,24 +40,11 @@ static ll_status predict(ll_predictions **out, ll_context *ctx, const ll_ensembl
 static ll_status predict_star(ll_predictions **out, ll_context *ctx, const lli_found_theta *found, const ll_fit_options *options,
                               const ll_dataset *data, const ll_dataset *rows) {
     ll_fit_options point = *options;
-    lli_ensemble_plan plan = {0};
     ll_ensemble *ensemble;
-    lli_store_memory store;
-    lli_meter meter;
-    lli_fit fit;
     point.method = "point";
     point.samples = 1;
-    LLI_TRY(lli_fit_plan(ctx, &plan, &point, data, &found->star));
-    LLI_TRY(lli_ensemble_new(&ensemble, ctx, &plan));
-    lli_store_memory_init(&store, ensemble);
-    lli_meter_init(&meter, "checking members", 1);
-    ll_status status;
-    LLI_DO(lli_fit_init(ctx, &fit, lli_method_find(point.method), &point, &found->star, data, &store.store, &meter));
-    status = lli_fit_run(ctx, &fit);
-    lli_fit_release(&fit);
-    if (status == LL_OK)
-        status = predict(out, ctx, ensemble, rows);
-done:
+    LLI_TRY(lli_fit_collect(&ensemble, ctx, &point, data, &found->star, "checking members"));
+    ll_status status = predict(out, ctx, ensemble, rows);
     ll_ensemble_free(ensemble);
     return status;
 }
@@ -77,6 +65,31 @@ static ll_status doubt_loss(ll_context *ctx, const ll_ensemble *ensemble, const 
                 "with `dropout %g` the accuracy on training rows falls from %.3f (theta*) to %.3f: there are too few features to drop "
                 "that many; use a smaller `dropout`, wider features, or another method",
                 o->dropout, (double)loss.right_before / n, (double)loss.right / n);
+done:
+    ll_predictions_free(now);
+    ll_predictions_free(before);
+    ll_dataset_free(rows);
+    return status;
+}
+
+/* A Gaussian much wider than the posterior moves every logit: few draws on few rows show it. */
+static ll_status doubt_width(ll_context *ctx, const ll_ensemble *ensemble, const lli_found_theta *found, const ll_fit_options *o,
+                             const ll_dataset *data) {
+    const ll_ensemble draws = lli_ensemble_prefix(ensemble, LLI_MIN(ensemble->plan.S, LOSS_PASSES));
+    double K = (double)draws.plan.K, n = (double)draws.plan.D + 1, row = n * n + K * n + (double)draws.plan.S * K * fmin(K, n);
+    ll_dataset *rows = NULL;
+    ll_predictions *now = NULL, *before = NULL;
+    ll_status status;
+    LLI_DO(draw_rows(&rows, ctx, data, (int64_t)fmax(WIDTH_ROWS_LEAST, fmin(LOSS_ROWS, CHAIN_PRODUCTS / row)), o->seed));
+    LLI_DO(predict(&now, ctx, &draws, rows));
+    LLI_DO(predict_star(&before, ctx, found, o, data, rows));
+    lli_loss loss = lli_warning_signs_loss(&now->view, &before->view);
+    double unsure = lli_warning_signs_unsure(&now->view), count = (double)rows->rows.N, right = (double)loss.right / count;
+    if (unsure > LLI_WARNING_SIGNS_UNSURE + lli_warning_signs_unsure(&before->view))
+        lli_log(ctx, LL_LOG_WARNING,
+                "the Gaussian is too wide with `prior-precision %.4g`: on training rows its draws are right on %.3f (theta*: %.3f) "
+                "with a mean confidence of %.3f; use `prior-precision validation`, or a larger number",
+                o->prior_precision, right, (double)loss.right_before / count, right - unsure);
 done:
     ll_predictions_free(now);
     ll_predictions_free(before);
@@ -149,6 +162,8 @@ void lli_fit_warnings(ll_context *ctx, const ll_ensemble *ensemble, const lli_fo
     bool doubted = false;
     if (ensemble->plan.drop16)
         status = doubt_loss(&aside, ensemble, found, options, data);
+    else if (ensemble->plan.gaussian.structure)
+        status = doubt_width(&aside, ensemble, found, options, data);
     else if (ensemble->plan.S > 1 && ll_method_uses(options->method, "lr") && !options->solve)
         status = doubt_spread(&aside, &doubted, ensemble, options, data);
     if (status == LL_OK && !doubted)

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "pipeline/found_theta.h"
+#include "pipeline/prior.h"
 #include "interop/trained.h"
 #include "train/deep_head.h"
 
@@ -32,6 +33,27 @@ static ll_status find_head(ll_context *ctx, lli_found_theta *found, const ll_hea
     memcpy(found->hash, head->hash, sizeof found->hash);
     found->star = (lli_theta_star){
         .model = &found->head_model, .theta = found->theta, .init = init, .hash = found->hash, .gradient_norm = head->gradient_norm};
+    return LL_OK;
+}
+
+/* A head, where the options may ask to choose its prior precision: by evidence before it is used, by validation for the Gaussian around
+ * it. `ours` is the MAP at LLI_PRIOR_START, or NULL. */
+static ll_status find_with_prior(ll_context *ctx, lli_found_theta *found, const ll_dataset *data, ll_head *ours, const ll_head *head,
+                                 const ll_fit_options *o, const char *init) {
+    bool evidence = o->prior_precision == LL_PRIOR_EVIDENCE, validation = o->prior_precision == LL_PRIOR_VALIDATION;
+    found->prior = found->prior_gaussian = validation ? LLI_PRIOR_START : o->prior_precision;
+    if (evidence) {
+        LLI_TRY(lli_prior_infer(ctx, &found->prior, &found->curvature, o->structure, ours, head, data));
+        found->prior_gaussian = found->prior;
+    }
+    LLI_TRY(find_head(ctx, found, head, init));
+    if (validation && lli_gaussian_has(o->structure, LLI_GAUSSIAN_V))
+        LLI_TRY(lli_curvature_init(ctx, &found->curvature, data, &(lli_curvature_head){head->K, head->W, head->b},
+                                   !lli_gaussian_has(o->structure, LLI_GAUSSIAN_U)));
+    found->star.curvature = found->curvature.V ? &found->curvature : NULL;
+    if (validation)
+        LLI_TRY(lli_prior_validate(ctx, &found->prior_gaussian, o, &found->star, data));
+    found->star.prior_by = evidence ? "evidence" : validation ? "validation" : NULL;
     return LL_OK;
 }
 
@@ -62,7 +84,7 @@ static ll_status find_deep(ll_context *ctx, lli_found_theta *found, const ll_dat
         lli_memory_free(found->theta);
         found->theta = NULL;
         LLI_TRY(lli_head_seal(ctx, found->solved));
-        return find_head(ctx, found, found->solved, "adam");
+        return find_with_prior(ctx, found, data, NULL, found->solved, o, "adam");
     }
     LLI_TRY(hash_theta(ctx, found->hash, model, found->theta));
     found->star = (lli_theta_star){
@@ -140,29 +162,36 @@ static ll_status find_any(ll_context *ctx, lli_found_theta *found, const ll_data
         if (head->D != data->rows.D)
             return lli_fail(ctx, LL_ERR_DATA, "the head expects %" PRId64 " features and the data have %" PRId64, head->D, data->rows.D);
         LLI_TRY(lli_dataset_check_labels(ctx, data, head->K, "head"));
-        return find_head(ctx, found, head, "head");
+        return find_with_prior(ctx, found, data, NULL, head, o, "head");
     }
     if (adam || o->layers > 1)
         return find_deep(ctx, found, data, o);
     ll_head_solve_options options = ll_head_solve_options_default();
-    options.prior_precision = o->prior_precision;
+    options.prior_precision = lli_fit_chooses_prior(o) ? LLI_PRIOR_START : o->prior_precision;
     LLI_TRY(ll_head_solve(&found->solved, ctx, data, &options));
-    LLI_TRY(find_head(ctx, found, found->solved, "map"));
+    LLI_TRY(find_with_prior(ctx, found, data, found->solved, found->solved, o, "map"));
     found->star.is_map = true;
-    found->star.map_precision = o->prior_precision;
+    found->star.map_precision = found->prior;
     return LL_OK;
 }
 
 ll_status lli_found_theta_init(ll_context *ctx, lli_found_theta *found, const ll_dataset *data, const ll_head *head,
-                               const ll_network *network, const ll_fit_options *o) {
-    *found = (lli_found_theta){0};
+                               const ll_network *network, ll_fit_options *o) {
+    *found = (lli_found_theta){.prior = o->prior_precision, .prior_gaussian = o->prior_precision};
     ll_status status = network ? find_network(ctx, found, data, network, o) : find_any(ctx, found, data, head, o);
     if (status != LL_OK)
         lli_found_theta_release(found);
+    else
+        o->prior_precision = lli_found_theta_prior(found, o->method);
     return status;
 }
 
+double lli_found_theta_prior(const lli_found_theta *found, const char *method) {
+    return lli_method_find(method)->members == LLI_MEMBERS_DRAWS ? found->prior_gaussian : found->prior;
+}
+
 void lli_found_theta_release(lli_found_theta *found) {
+    lli_curvature_release(&found->curvature);
     ll_head_free(found->solved);
     lli_network_free(found->deep);
     lli_memory_free(found->theta);

@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "methods/method.h"
 #include "model/head.h"
+#include "train/curvature.h"
 
 typedef struct lli_found_theta {
     lli_theta_star star;
@@ -16,14 +17,17 @@ typedef struct lli_found_theta {
     lli_recipe recipe;
     lli_augment augment; /* of the rows of a network */
     ll_meta about[1];
-    float *theta; /* [model->floats] */
+    float *theta;                 /* [model->floats] */
+    lli_curvature curvature;      /* of a head whose prior precision was chosen */
+    double prior, prior_gaussian; /* precision: of theta*, and of the Gaussian around it, which differ where validation chose */
     char hash[LLI_HASH_TEXT];
 } lli_found_theta;
 
-/* theta* is the head or the network where one is given (not both); else what options->layers and options->init ask for. It is not to
- * be copied: `star` points into it. */
+/* theta* is the head or the network where one is given (not both); else what options->layers and options->init ask for. Where
+ * options->prior_precision is a choice, it becomes the number chosen. It is not to be copied: `star` points into it. */
 ll_status lli_found_theta_init(ll_context *ctx, lli_found_theta *found, const ll_dataset *data, const ll_head *head,
-                               const ll_network *network, const ll_fit_options *options) LL_CHECK_RESULT;
+                               const ll_network *network, ll_fit_options *options) LL_CHECK_RESULT;
+double lli_found_theta_prior(const lli_found_theta *found, const char *method); /* the one that the method reads */
 void lli_found_theta_release(lli_found_theta *found);
 
 #endif

@@ -42,6 +42,7 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
     const lli_method *method = e->row.method;
     ll_fit_options options = *given;
     options.method = method->info.name;
+    options.prior_precision = lli_found_theta_prior(found, method->info.name);
     if (e->row.variant)
         lli_method_variant_set(e->row.variant, &options);
     if (!lli_method_reads(method, LLI_READS(chains)))
@@ -219,6 +220,7 @@ static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset 
     shared.method = ll_fit_options_default().method;
     shared.precondition = ll_fit_options_default().precondition;
     LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, place != LLI_PLACE_HEAD));
+    shared.validation = shared.validation ? shared.validation : options->choose;
     LLI_DO(lli_found_theta_init(ctx, &found, train, head, network, &shared));
     LLI_DO(check_classes(ctx, test, "test", found.star.model->K));
     if (options->choose)

@@ -262,7 +262,10 @@ ll_status lli_search_named(ll_context *ctx, const char *store, const ll_search_d
     LLI_DO(take_weighted_rows(ctx, s));
     LLI_DO(lli_grid_init(&s->grid, ctx, o, &fit, s->data.train, data.network || fit.layers > 1));
     LLI_DO(lli_grid_batch_size(&start.batch_size, ctx, o, &fit));
+    start.validation = start.validation ? start.validation : s->data.val;
     LLI_DO(lli_found_theta_init(ctx, &s->found, s->data.train, data.head, data.network, &start));
+    for (int64_t i = 0; i < s->grid.count; i++)
+        s->grid.runs[i].options.prior_precision = lli_found_theta_prior(&s->found, s->grid.runs[i].options.method);
     LLI_DO(check_labels(ctx, &s->data, s->found.star.model->K));
     if (!s->data.val)
         LLI_DO(lli_split_half(&s->halves, ctx, data.test->rows.N, fit.seed, LLI_PURPOSE_SPLIT));

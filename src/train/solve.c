@@ -118,6 +118,20 @@ ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result,
     return LL_OK;
 }
 
+ll_status lli_solve_head(ll_context *ctx, ll_head *head, const ll_dataset *data, double prior_precision) {
+    const ll_head_solve_options o = ll_head_solve_options_default();
+    lli_solve *v = NULL;
+    lli_solve_result result;
+    ll_status status;
+    LLI_DO(lli_solve_new(&v, ctx, data, head->K, prior_precision, NULL));
+    LLI_DO(lli_solve_run(ctx, v, &result, head->W, head->b, NULL, &o));
+    head->gradient_norm = result.norm;
+    LLI_DO(lli_head_seal(ctx, head));
+done:
+    lli_solve_free(v);
+    return status;
+}
+
 /* Rows whose own class has a probability that is 1 in single precision. */
 static ll_status count_exact(ll_context *ctx, int64_t *exact, const ll_dataset *data, const ll_head *head) {
     lli_head_pass pass;

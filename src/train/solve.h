@@ -33,5 +33,7 @@ void lli_solve_free(lli_solve *solve);
 /* From (W [K,D], b [K]) to the minimum, which is then there. weights [N] of the rows, NULL: those of the data. */
 ll_status lli_solve_run(ll_context *ctx, lli_solve *solve, lli_solve_result *result, float *W, float *b, const float *weights,
                         const ll_head_solve_options *options) LL_CHECK_RESULT;
+/* The head, which may be the MAP of another prior, becomes that of this one; without a word. */
+ll_status lli_solve_head(ll_context *ctx, ll_head *head, const ll_dataset *data, double prior_precision) LL_CHECK_RESULT;
 
 #endif

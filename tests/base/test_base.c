@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/bundle.h"
+#include "base/golden.h"
 #include "base/half.h"
 #include "base/hash.h"
 #include "base/option.h"
@@ -342,8 +343,56 @@ static void options_are_checked_against_their_table(void **state) {
     k.rate = NAN;
     CHECK_FAILS(ctx, LL_ERR_USAGE, "rate", ll_option_check(ctx, table, 4, &k));
     k.rate = 0.1;
+    k.rate = LL_OPTION_WORD(0);
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "rate is -1e+100", ll_option_check(ctx, table, 4, &k));
+    ll_option worded = table[1];
+    worded.choices = "least|most";
+    for (int i = 0; i < 2; i++) {
+        lli_text text;
+        lli_text_init(&text, ctx);
+        k.rate = LL_OPTION_WORD(i);
+        CHECK_OK(ctx, ll_option_check(ctx, &worded, 1, &k));
+        lli_option_text(&text, &worded, &k);
+        assert_string_equal(text.data, i ? "most" : "least");
+        lli_text_release(&text);
+    }
+    k.rate = LL_OPTION_WORD(2);
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "expected a number in (0,1), or one of least|most", ll_option_check(ctx, &worded, 1, &k));
+    k.rate = 0.1;
     k.kind = "on";
     CHECK_FAILS(ctx, LL_ERR_USAGE, "one of one|two", ll_option_check(ctx, table, 4, &k));
+    ll_context_free(ctx);
+}
+
+typedef struct asked {
+    int count;
+    double lowest, highest;
+} asked;
+
+/* (x - 1.3)^4, NaN below -2 */
+static ll_status quartic(ll_context *ctx, void *arg, double *value, double x) {
+    asked *a = arg;
+    (void)ctx;
+    a->count++;
+    a->lowest = fmin(a->lowest, x);
+    a->highest = fmax(a->highest, x);
+    *value = x < -2 ? NAN : pow(x - 1.3, 4);
+    return LL_OK;
+}
+
+static void golden_section_finds_the_minimum(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    static const double ends[][3] = {{-4, 4, 1.3}, {-100, 4, 1.3}, {2, 4, 2}, {-1, 1, 1}};
+    for (size_t i = 0; i < LLI_COUNT(ends); i++) {
+        asked a = {0, INFINITY, -INFINITY};
+        double x, value, length = ends[i][1] - ends[i][0];
+        CHECK_OK(ctx, lli_golden_run(ctx, &x, &value, quartic, &a, ends[i][0], ends[i][1], 1e-3));
+        CHECK_NEAR(x, ends[i][2], 1e-3);
+        CHECK_NEAR(value, pow(x - 1.3, 4), 0);
+        assert_true(a.lowest >= ends[i][0] && a.highest <= ends[i][1]);
+        assert_int_equal(a.count, 2 + (int)ceil(log(length / 1e-3) / log((1 + sqrt(5)) / 2))); /* one for each step */
+    }
     ll_context_free(ctx);
 }
 
@@ -385,6 +434,7 @@ int main(void) {
         cmocka_unit_test(memory_refuses_overflow_and_counts),
         cmocka_unit_test(arrays_convert),
         cmocka_unit_test(options_are_checked_against_their_table),
+        cmocka_unit_test(golden_section_finds_the_minimum),
         cmocka_unit_test(bundles_survive_allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,9 +55,20 @@ static void test_loss(void **state) {
     assert_false(lli_warning_signs_loss(&points, &start).certain);
 }
 
+/* Right on 3 of 4 with a mean sr of 0.4. */
+static void test_unsure(void **state) {
+    (void)state;
+    int32_t truth[] = {0, 1, 2, 0}, label[] = {0, 1, 2, 1};
+    double sr[] = {0.2, 0.3, 0.4, 0.7};
+    ll_outcome o = {.n = 4, .classes = 3, .label = label, .truth = truth};
+    o.confidence[LL_CONFIDENCE_SR] = sr;
+    CHECK_NEAR(lli_warning_signs_unsure(&o), 0.35, 1e-15);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_unsure),
         cmocka_unit_test(test_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

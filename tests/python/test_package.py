@@ -69,6 +69,18 @@ def same_bytes_as_the_command():
 
 
 @tap.case
+def the_prior_can_be_chosen():
+    command("fit", "--features", f"{folder}/data.npz:X", "--labels", f"{folder}/data.npz:y", "--val-features", f"{folder}/data.npz:T",
+            "--val-labels", f"{folder}/data.npz:t", "--method", "laplace", "--prior-precision", "validation", "-o", folder / "v.safetensors")
+    ensemble = ll.fit(X, y, method="laplace", prior_precision="validation", val_features=T, val_labels=t)
+    assert ensemble.to_bytes() == (folder / "v.safetensors").read_bytes()
+    ensemble = ll.fit(X, y, method="laplace", prior_precision="evidence")
+    assert ensemble.provenance["prior-precision-by"] == "evidence" and float(ensemble.provenance["prior-precision"]) > 0
+    raises(ll.UsageError, lambda: ll.fit(X, y, method="laplace", prior_precision="validation"), "val_features", "val_labels", "prior_precision=evidence")
+    raises(TypeError, lambda: ll.fit(X, y, prior_precision="evident"), "prior_precision", "evidence|validation")
+
+
+@tap.case
 def content_keys_the_masks():
     """Against numpy's own Philox and hashlib: the mean of masked softmaxes of a row, whatever stands around it."""
     ensemble = ll.fit(X, y, method="dropout", samples=6, epochs=2, dropout=0.3, seed=9, key="content")

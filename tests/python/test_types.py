@@ -28,6 +28,8 @@ import numpy as np
 import lastlayer as ll
 X, y, loader, model = np.zeros((4, 2)), np.zeros(4, int), [1], object()
 e: ll.Ensemble = ll.fit(X, y, method="sgld", samples=3, prior_precision=2.0, lr=None)
+e = ll.fit(X, y, prior_precision="evidence")
+e = ll.fit(X, y, prior_precision="evident")  # wrong
 e = ll.fit(X, y, sampels=3)  # wrong
 e = ll.fit(X, y, samples="three")  # wrong
 e = ll.fit(X, y, method="magic")  # wrong
@@ -117,7 +119,7 @@ def signatures_come_from_the_tables():
 
 @tap.case
 def it_says_that_it_is_typed():
-    assert (PACKAGE / "py.typed").exists() and "prior_precision: float=1.0" in (PACKAGE / "ensemble.pyi").read_text()
+    assert (PACKAGE / "py.typed").exists() and "prior_precision: float | Literal['evidence', 'validation']=1.0" in (PACKAGE / "ensemble.pyi").read_text()
 
 
 tap.main()
