@@ -27,6 +27,18 @@ static void test_spread(void **state) {
     o.confidence[LL_CONFIDENCE_STD] = std;
     CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &o));
     CHECK_NEAR(spread, 200, 1e-9);
+    std[0] *= 1000; /* 1000 6 2 7 3 8 4 9 5 times 40 */
+    CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &o));
+    CHECK_NEAR(spread, 240, 1e-9);
+    o.n = 8; /* without the 5: the lower one of the two in the middle */
+    CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &o));
+    CHECK_NEAR(spread, 240, 1e-9);
+    sr[8] = 1; /* a noise that is 0 without being NaN tells nothing either */
+    tail[8] = 0x1p-1074;
+    std[8] = -1;
+    o.n = 9;
+    CHECK_OK(ctx, lli_warning_signs_spread(&spread, ctx, &o));
+    CHECK_NEAR(spread, 240, 1e-9);
     ll_outcome last = {.n = 1, .classes = 3, .sr_tail = tail + 9};
     last.confidence[LL_CONFIDENCE_SR] = sr + 9;
     last.confidence[LL_CONFIDENCE_STD] = std + 9;
@@ -50,6 +62,19 @@ static void test_loss(void **state) {
         assert_false(lli_warning_signs_loss(&start, &points).certain); /* the other way round it is a gain */
         now[lost] = 1;
     }
+    /* 22 more lost than won is 0.05 * 80 + 3 sqrt(29 + 7) to the bit, and not more; rows that are wrong both times do not count */
+    int32_t then[81], after[81];
+    for (int i = 0; i < 81; i++) {
+        then[i] = i < 29 || i >= 41 ? 0 : 1;
+        after[i] = i < 29 || (i >= 36 && i < 41) ? 1 : 0;
+    }
+    ll_outcome few = {.n = 80, .classes = 2, .label = after, .truth = truth}, few_before = few;
+    few_before.label = then;
+    assert_false(lli_warning_signs_loss(&few, &few_before).certain);
+    assert_int_equal(lli_warning_signs_loss(&few, &few_before).right, 80 - 34);
+    assert_int_equal(lli_warning_signs_loss(&few, &few_before).right_before, 80 - 12);
+    after[79] = 1;
+    assert_true(lli_warning_signs_loss(&few, &few_before).certain);
     for (int i = 500; i < 700; i++) /* as many won as lost: no loss, whatever their number */
         before[i] = 1;
     assert_false(lli_warning_signs_loss(&points, &start).certain);
