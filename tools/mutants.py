@@ -35,7 +35,8 @@ ROOMS = {
     "predict": ["pipeline/predict_stream", "pipeline/predictions", "pipeline/schema", "pipeline/conformance"],
     "train": ["pipeline/conformance", "pipeline/train", "pipeline/networks"],
     "methods": ["pipeline/conformance", "pipeline/networks", "pipeline/resume", "pipeline/fit_options", "pipeline/fit_warnings", "pipeline/weighted_fits",
-                "guest/abuse_inputs", "guest/abuse_results", "cli/usage"],
+                "train/samplers", "train/langevin", "guest/abuse_inputs", "guest/abuse_results", "cli/usage", "cli/laplace", "cli/samplers", "cli/hmc",
+                "cli/bootstrap", "cli/scores"],
     "data": ["pipeline/conformance", "pipeline/weighted_fits", "interop/images", "guest/abuse_inputs"],
     "store": ["pipeline/resume", "search/search", "pipeline/train", "pipeline/report_buffer", "cli/search", "cli/promises"],
 }

@@ -100,6 +100,10 @@ static void test_classes(void **state) {
                 certified += i->certified;
                 most = i->certified ? fmax(most, i->p_value) : most;
             }
+            int64_t proposing = 0;
+            for (int k = 0; k < K; k++)
+                proposing += c->class_tests[k].n_proposing;
+            assert_true(c->result.n_proposing == proposing && all->n + proposing == sizes[s] && c->result.n == all->n);
             assert_true(all->accepted == accepted && all->errors == errors && all->certified == (certified > 0) && isnan(all->cut));
             assert_true(certified ? all->p_value == most : isnan(all->p_value));
             assert_int_equal(all->needed, lli_certify_needed(0.1, (1 - o.confidence) / K));
@@ -164,6 +168,78 @@ static void test_costs(void **state) {
     ll_context_free(ctx);
 }
 
+/* log P[X <= most], or P[X >= most] where `above`, of X ~ Bin(n, p), added up. */
+static double log_tail(int64_t most, int64_t n, double p, bool above) {
+    double sum = 0;
+    for (int64_t x = above ? most : 0; x <= (above ? n : most); x++)
+        sum += exp(lgamma((double)n + 1) - lgamma((double)x + 1) - lgamma((double)(n - x) + 1) + (double)x * log(p) +
+                   (double)(n - x) * log1p(-p));
+    return log(sum);
+}
+
+/* A coverage and a share of answered out-of-distribution rows, alone and beside a risk. */
+static void test_out_and_coverage(void **state) {
+    (void)state;
+    enum { OUT = 400 };
+    static rows r, strange;
+    ll_context *ctx = check_context(1);
+    fill(&r, N, 0);
+    fill(&strange, OUT, 0);
+    for (int i = 0; i < OUT; i++)
+        strange.sr[i] = 0.25 + 0.6 * check_uniform(9, i);
+    ll_outcome points = outcome_of(&r, N), outside = outcome_of(&strange, OUT);
+    for (int which = 1; which < 8; which++) {
+        ll_certify_options o = ll_certify_options_default();
+        o.risk = which & 1 ? 0.2 : NAN;
+        o.coverage = which & 2 ? 0.1 : NAN;
+        o.out_rate = which & 4 ? 0.2 : NAN;
+        ll_certificate *c;
+        CHECK_OK(ctx, ll_certify(&c, ctx, &points, &outside, &o));
+        const ll_certificate_info *i = ll_certificate_view(c);
+        int64_t over = 0, winners = 0;
+        assert_int_equal(i->certified, which != 6); /* a coverage is best kept by answering all, and the sequence ends there */
+        if (!i->certified) {
+            ll_certificate_free(c);
+            continue;
+        }
+        for (int k = 0; k < OUT; k++)
+            over += strange.sr[k] >= i->cut;
+        assert_int_equal(i->n_out, which & 4 ? OUT : 0);
+        assert_int_equal(i->accepted_out, which & 4 ? over : 0);
+        for (int64_t k = 0; k < c->result.cuts; k++) {
+            const lli_certify_test *t = &c->result.test[k];
+            if (!t->tested)
+                continue;
+            winners += t->cut == i->cut;
+            double most = -INFINITY;
+            if (which & 1)
+                most = fmax(most, log_tail((int64_t)t->loss, t->accepted, 0.2, false));
+            if (which & 2)
+                most = fmax(most, log_tail(t->accepted, c->result.n, 0.1, true));
+            if (which & 4)
+                most = fmax(most, log_tail(t->accepted_out, OUT, 0.2, false));
+            int promises = !!(which & 1) + !!(which & 2) + !!(which & 4);
+            assert_int_equal(t->passed, most <= log((1 - o.confidence) / promises));
+            if (t->passed) /* a coverage alone takes the highest cut, all else the lowest */
+                assert_true(which == 2 ? t->cut <= i->cut : t->cut >= i->cut);
+            if (t->cut == i->cut)
+                CHECK_NEAR(i->p_value, exp(most), 1e-9 + 1e-6 * exp(most));
+        }
+        assert_int_equal(winners, 1);
+        ll_certificate_free(c);
+    }
+    ll_certify_options o = ll_certify_options_default();
+    ll_certificate *c;
+    o.out_rate = 0.2;
+    CHECK_FAILS(ctx, LL_ERR_DATA, "needs out-of-distribution rows", ll_certify(&c, ctx, &points, NULL, &o));
+    points.confidence[LL_CONFIDENCE_MARGIN] = r.sr;
+    o.by = "margin";
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "the out-of-distribution points have no confidence margin", ll_certify(&c, ctx, &points, &outside, &o));
+    o.by = "std";
+    CHECK_FAILS(ctx, LL_ERR_USAGE, "no confidence std; it needs at least two members", ll_certify(&c, ctx, &points, &outside, &o));
+    ll_context_free(ctx);
+}
+
 static void refuse(ll_context *ctx, const ll_outcome *points, const ll_certify_options *o, ll_status expected, const char *word) {
     ll_certificate *c = NULL;
     assert_int_equal(ll_certify(&c, ctx, points, NULL, o), expected);
@@ -219,9 +295,8 @@ static void test_simulated_classes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_classes),           cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_out_and_coverage),  cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_simulated_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
