@@ -524,8 +524,8 @@ LL_API ll_array ll_encoded_classes(const ll_encoded *encoded);    /* whole numbe
 
 typedef struct ll_fit_options {
     size_t struct_size;
-    const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "swag" "hmc" "bootstrap" "dropout"; of networks
-                               also "ensemble" */
+    const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "cyclical" "psgld" "swag" "hmc" "bootstrap" "dropout"; of
+                               networks also "ensemble" */
     int64_t samples;        /* S; 0 = the method's default */
     double lr;              /* 0 = auto: 1/(1 + mean |z|^2), for networks at most 0.01 */
     int64_t batch_size;     /* B */
@@ -543,7 +543,7 @@ typedef struct ll_fit_options {
     const char *key;       /* what the masks of new rows depend on: "row", the number, or "content", 64 bits of SHA-256 of the row as f32 */
     const char *structure; /* of laplace, how it takes the Hessian: "full", "kfac", "diagb" (many classes) or "diag" */
     bool common_mode;      /* of laplace: keep the direction that adds one vector to all classes, which no row informs */
-    int64_t chains;        /* of sgd, sgld, sghmc and hmc: independent chains from theta*, each with S/chains members, chain after chain */
+    int64_t chains;        /* of sgd and the samplers: independent chains from theta*, each with S/chains members, chain after chain */
     const char *precondition;     /* of sgld on a head: "none"; "kfac": steps as long in each direction as the posterior is wide */
     const char *control_variates; /* of sgld on a head: "on", "off"; "auto": on with a preconditioner */
     const char *scores; /* scores from features that predictions will have: names of LL_SCORE_NAMES with commas, or "all"; NULL = none */

@@ -71,6 +71,19 @@ void lli_chains_release(lli_fit *fit) {
     lli_memory_free(chains);
 }
 
+static int64_t chain_samples(const lli_fit *fit) {
+    return fit->options.samples / fit->options.chains;
+}
+
+/* Of one cycle, with its share of the members rounded up. */
+static int64_t cycle_samples(const lli_fit *fit) {
+    return (chain_samples(fit) - 1) / fit->method->cycles + 1;
+}
+
+static int64_t cycle_steps(const lli_fit *fit) {
+    return LLI_CHAINS_CYCLE * cycle_samples(fit) * fit->options.thin;
+}
+
 lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member) {
     const ll_fit_options *o = &fit->options;
     lli_chain_options options = {
@@ -85,6 +98,8 @@ lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member) {
         .resampled = fit->method->needs & LLI_NEEDS_RESAMPLE,
     };
     lli_fit_set_shuffle(&options, o->shuffle);
+    if (fit->method->cycles)
+        options.schedule = (lli_schedule){.curve = &lli_schedule_cycles, .every = cycle_steps(fit)};
     return options;
 }
 
@@ -127,14 +142,14 @@ ll_status lli_chains_train(ll_context *ctx, lli_fit *fit, int64_t task, const ll
     return lli_fit_save(ctx, fit, task, chain->theta, worker);
 }
 
-static int64_t chain_samples(const lli_fit *fit) {
-    return fit->options.samples / fit->options.chains;
-}
-
 int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member) {
     const ll_fit_options *o = &fit->options;
-    int64_t sample = member % chain_samples(fit);
-    return o->burn_in * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (sample + 1) * o->thin;
+    int64_t sample = member % chain_samples(fit), epochs = o->burn_in + (optimiser_of(fit)->rule->rests ? 1 : 0);
+    if (fit->method->cycles) {
+        int64_t each = cycle_samples(fit), cycle = sample / each;
+        return (cycle + 1) * cycle_steps(fit) - (each - 1 - sample % each) * o->thin;
+    }
+    return epochs * lli_chain_epoch_steps(fit->data->rows.N, o->batch_size) + (sample + 1) * o->thin;
 }
 
 int64_t lli_chains_sample_steps(const lli_fit *fit) {

@@ -11,6 +11,8 @@ typedef struct lli_chains {
     lli_around around; /* where the options ask for steps that know the whole problem */
 } lli_chains;
 
+enum { LLI_CHAINS_CYCLE = 5 }; /* a cycle is so many times as long as the part of it that gives members, its last */
+
 /* prepare and release of a row. */
 ll_status lli_chains_prepare(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT;
 void lli_chains_release(lli_fit *fit);
@@ -25,7 +27,8 @@ ll_status lli_chains_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_ch
 ll_status lli_chains_train(ll_context *ctx, lli_fit *fit, int64_t task, const lli_chain_options *options, const float *start,
                            int64_t epochs, int worker) LL_CHECK_RESULT;
 
-/* A task that is a chain: from theta*, after the burn-in a sample every `thin` steps. Chain c of C has members c S/C to (c + 1) S/C - 1. */
+/* A task that is a chain: from theta*, after the burn-in, or in the last part of each cycle, a sample every `thin` steps. Chain c of C has
+ * members c S/C to (c + 1) S/C - 1. */
 ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_options *options, int64_t task, int worker) LL_CHECK_RESULT;
 int64_t lli_chains_sample_step(const lli_fit *fit, int64_t member); /* of its chain, after which it is taken */
 int64_t lli_chains_sample_steps(const lli_fit *fit);                /* of all chains */

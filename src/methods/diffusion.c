@@ -59,10 +59,11 @@ double lli_diffusion_length(const lli_fit *fit) {
     enum { POINTS = 1000 }; /* of a schedule */
     const ll_fit_options *o = &fit->options;
     const lli_optimiser *optimiser = fit->method->optimiser;
-    if (!optimiser || !lli_method_reads(fit->method, LLI_READS(burn_in)))
+    bool cycles = fit->method->cycles > 0;
+    if (!optimiser || optimiser->rule->rests || !(cycles || lli_method_reads(fit->method, LLI_READS(burn_in))))
         return NAN;
     const lli_chain_options chain = lli_chains_options(fit, 0);
-    int64_t first = lli_chains_sample_step(fit, 0) - o->thin, steps = o->samples / o->chains * o->thin;
+    int64_t first = cycles ? 0 : lli_chains_sample_step(fit, 0) - o->thin, steps = lli_chains_sample_step(fit, o->samples - 1) - first;
     double mean = 0;
     for (int i = 0; i < POINTS; i++)
         mean += lli_chain_lr(&chain, first + (int64_t)(((double)i + 0.5) / POINTS * (double)steps)) / POINTS;

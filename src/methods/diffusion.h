@@ -13,7 +13,8 @@ enum { LLI_DIFFUSION_MAX = 1024, LLI_DIFFUSION_ROWS = 2048 };
 ll_status lli_diffusion_lambda(ll_context *ctx, double *lambda, const ll_dataset *rows, int64_t N, const lli_curvature_head *head,
                                double prior_precision) LL_CHECK_RESULT;
 
-double lli_diffusion_length(const lli_fit *fit); /* the sum of lr over the steps between the samples of one chain; NaN: it has none */
+double lli_diffusion_length(const lli_fit *fit); /* the sum of lr over the steps of one chain from its first sample on, or through its
+                                                    cycles; NaN: it has none, or lr alone does not say how long steps are */
 
 /* Says the diffusion time of each chain, and warns where it is too short. Of heads. */
 ll_status lli_diffusion_tell(ll_context *ctx, const ll_fit_options *options, const ll_dataset *rows, const ll_dataset *data,

@@ -77,8 +77,9 @@ ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const floa
     for (int64_t i = 0; i < model->floats; i++)
         if (!isfinite(theta[i]))
             return lli_fail(ctx, LL_ERR_DIVERGED,
-                            "training diverged: member %" PRId64 " (lr %g) holds a parameter that is not finite; try a smaller `lr`",
-                            member, fit->options.lr);
+                            "training diverged: member %" PRId64
+                            " (lr %g) holds a parameter that is not finite; try a smaller `lr`, such as %.2g",
+                            member, fit->options.lr, fit->options.lr / 10);
     float *tensors[LLI_TENSORS_MAX];
     lli_model_place_tensors(tensors, model, fit->scratch[worker]);
     model->ops->unpack(model, tensors, theta);

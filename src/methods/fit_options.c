@@ -7,7 +7,7 @@
 #include "base/abi.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "methods/method.h"
+#include "methods/chains.h"
 
 void ll_fit_options_init(ll_fit_options *options, size_t struct_size) {
     const ll_fit_options defaults = {
@@ -54,8 +54,8 @@ static const ll_option table[] = {
      "least NLL of laplace on validation rows (`val-features`)"},
     {"seed", 0, LL_OPTION_SEED, AT(seed), "I", NULL, 0, 0, false, false, "0",
      "seed of everything random; the same seed gives the same bits"},
-    {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 1, 1e12, false, false, "one epoch", "steps between two samples of sgd and sgld",
-     LL_OPTION_UNSET_ZERO},
+    {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 1, 1e12, false, false, "one epoch, cyclical a fifth",
+     "steps between two samples of a chain", LL_OPTION_UNSET_ZERO},
     {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of sgd and sgld before the first sample"},
     {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, true, false, "constant lr",
      "decreasing schedule lr (1 + k/T0)^-POWER over steps k", LL_OPTION_UNSET_ZERO},
@@ -75,7 +75,8 @@ static const ll_option table[] = {
     {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
      "laplace: keep the variance of a shift of all logits together, of which the data say nothing; `link probit` and `link bridge` use it"},
     {"chains", 0, LL_OPTION_INT, AT(chains), "C", NULL, 1, CHAINS_MAX, false, false, "1",
-     "independent chains of sgd, sgld, sghmc and hmc from theta*, each with S/C members; members are stored chain after chain"},
+     "independent chains of sgd, sgld, sghmc, cyclical, psgld, swag and hmc from theta*, each with S/C members; members are stored chain "
+     "after chain"},
     {"precondition", 0, LL_OPTION_CHOICE, AT(precondition), "HOW", "none|kfac", 0, 0, false, false, "none",
      "sgld on a head: kfac makes steps as long in each direction as the posterior is wide; lr is then 0.1 by default"},
     {"control-variates", 0, LL_OPTION_CHOICE, AT(control_variates), "WHEN", "auto|off|on", 0, 0, false, false,
@@ -94,7 +95,9 @@ const ll_option *ll_fit_options_table(size_t *count) {
 
 static ll_status check_total(ll_context *ctx, const ll_fit_options *o, int64_t N) {
     int64_t steps = lli_chain_epoch_steps(N, o->batch_size), burn, samples, trained;
-    bool fits = lli_multiply(&burn, o->burn_in, steps) && lli_multiply(&samples, o->samples / o->chains, o->thin) &&
+    bool cycles = lli_method_find(o->method)->cycles > 0;
+    bool fits = lli_multiply(&burn, o->burn_in, steps) &&
+                lli_multiply(&samples, o->samples / o->chains, o->thin * (cycles ? LLI_CHAINS_CYCLE : 1)) &&
                 lli_multiply(&trained, o->epochs, steps) && burn < 2000000000 && samples < 2000000000 && trained < 4000000000;
     return fits ? LL_OK
                 : lli_fail(ctx, LL_ERR_USAGE,
@@ -239,6 +242,11 @@ static ll_status check_scores(ll_context *ctx, const ll_fit_options *o, bool net
     return LL_OK;
 }
 
+/* With cycles, so that S members take S epochs too. */
+static int64_t default_thin(const lli_method *method, int64_t epoch_steps) {
+    return method->cycles ? (epoch_steps - 1) / LLI_CHAINS_CYCLE + 1 : epoch_steps;
+}
+
 ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_options *given, const ll_dataset *data, bool network) {
     ll_fit_options chosen = ll_fit_options_default();
     LLI_TRY(LLI_OPTION_TAKE(ctx, ll_fit_options, &chosen, given, table, LLI_COUNT(table)));
@@ -262,7 +270,7 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
     if (out->epochs == 0)
         out->epochs = method->info.epochs;
     if (out->thin == 0)
-        out->thin = lli_chain_epoch_steps(data->rows.N, out->batch_size);
+        out->thin = default_thin(method, lli_chain_epoch_steps(data->rows.N, out->batch_size));
     if (out->lr == 0)
         choose_lr(ctx, out, data, network);
     out->control_variates = lli_fit_controls(out) ? "on" : "off";

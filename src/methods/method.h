@@ -15,6 +15,8 @@
     row(sgd) \
     row(sgld) \
     row(sghmc) \
+    row(cyclical) \
+    row(psgld) \
     row(swag) \
     row(hmc) \
     row(bootstrap) \
@@ -82,8 +84,9 @@ typedef struct lli_method {
     int simplicity;              /* of methods that compare cannot tell apart it recommends the one with most; 0 = least */
     const lli_variant *variants; /* ended by one without a name; NULL: there are none */
     lli_members_kind members;
-    double lr_factor;                                     /* of the learning rate that is chosen where none is given; 0 = 1 */
-    const lli_optimiser *optimiser;                       /* the steps of its chains; NULL: those of the recipe, or it has no chains */
+    double lr_factor;               /* of the learning rate that is chosen where none is given; 0 = 1 */
+    int cycles;                     /* of the learning rate, at most, with members from the last fifth of each; 0 = none */
+    const lli_optimiser *optimiser; /* the steps of its chains; NULL: those of the recipe, or it has no chains */
     double (*weight)(const lli_fit *fit, int64_t member); /* NULL: all weigh 1 */
     /* Of draws: the factors of the Gaussian, once, before the run. */
     ll_status (*gaussian)(ll_context *ctx, lli_gaussian *out, const ll_fit_options *options, const ll_dataset *data,

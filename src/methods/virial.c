@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "kernels/kernels.h"
+#include "methods/method.h"
 #include "train/solve.h"
 
 enum { MEMBERS = 10 }; /* that are looked at, from the second half */
@@ -53,6 +54,11 @@ done:
     return status;
 }
 
+bool lli_virial_applies(const ll_fit_options *o) {
+    const lli_optimiser *optimiser = lli_method_find(o->method)->optimiser;
+    return lli_fit_preconditions(o) || (optimiser && optimiser->rule->rests);
+}
+
 /* The excess is in proportion to lr while it is small. */
 static double smaller(double lr, double ratio) {
     return lr * fmax(0.1, fmin(0.5, 0.05 / (ratio - 1)));
@@ -68,6 +74,12 @@ ll_status lli_virial_tell(ll_context *ctx, const ll_fit_options *o, const ll_ens
                 "long or "
                 "batches too small; use a smaller `lr`, such as %.1g, or a larger `batch-size`",
                 o->method, ratio, smaller(o->lr, ratio));
+    else if (ratio < 0.5 - chance)
+        lli_log(
+            ctx, LL_LOG_WARNING,
+            "the virial ratio of the members of %s is %.2g, and that of the posterior is 1: they stay near theta*; for the posterior use "
+            "`method sgld` with `precondition kfac`, or `method hmc`, else more `samples`, a larger `thin` or a larger `lr`",
+            o->method, ratio);
     else
         lli_log(ctx, LL_LOG_NOTE, "the virial ratio of the members of %s is %.3g; that of the posterior is 1", o->method, ratio);
     return LL_OK;

@@ -12,6 +12,8 @@
 ll_status lli_virial_ratio(ll_context *ctx, double *ratio, const ll_ensemble *ensemble, const ll_dataset *data, const lli_theta_star *star,
                            double prior_precision) LL_CHECK_RESULT;
 
+bool lli_virial_applies(const ll_fit_options *options); /* to chains whose lr alone does not tell the diffusion time */
+
 /* Says it, and warns where it is far from 1. */
 ll_status lli_virial_tell(ll_context *ctx, const ll_fit_options *options, const ll_ensemble *ensemble, const ll_dataset *data,
                           const lli_theta_star *star) LL_CHECK_RESULT;

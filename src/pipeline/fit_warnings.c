@@ -128,7 +128,7 @@ static ll_status measure_time(ll_context *ctx, const ll_ensemble *ensemble, cons
     LLI_TRY(draw_rows(&rows, ctx, data, LLI_DIFFUSION_ROWS, o->seed));
     ll_status status = lli_diffusion_tell(ctx, o, rows, data, &found->star);
     ll_dataset_free(rows);
-    if (status == LL_OK && lli_fit_preconditions(o))
+    if (status == LL_OK && lli_virial_applies(o))
         status = lli_virial_tell(ctx, o, ensemble, data, &found->star);
     return status;
 }

@@ -213,12 +213,13 @@ static ll_status add_run(lli_grid *grid, ll_context *ctx, const ll_fit_options *
     return name_run(run, ctx);
 }
 
-/* The first members of several chains, one after the other, are not shorter chains: each S is a run of its own. */
+/* The first members of several chains, one after the other, are not shorter chains, and those of cycles not shorter cycles: there each S is
+ * a run of its own. */
 static ll_status add_runs(lli_grid *grid, ll_context *ctx, ll_fit_options *options, const list *samples, const ll_dataset *train,
                           bool network) {
     if (!lli_method_reads(lli_method_find(options->method), LLI_READS(chains)))
         options->chains = 1;
-    if (options->chains == 1)
+    if (options->chains == 1 && !lli_method_find(options->method)->cycles)
         return add_run(grid, ctx, options, samples, train, network);
     for (int i = 0; i < samples->count; i++) {
         list one = {.count = 1};
@@ -342,8 +343,8 @@ void lli_grid_release(lli_grid *grid) {
 /* ---- costs ---- */
 
 int64_t lli_grid_run_steps(const lli_grid_run *run, const ll_dataset *train, const lli_theta_star *star) {
-    const lli_fit fit = {.options = run->options, .data = train, .star = star};
-    return lli_method_find(run->options.method)->steps(&fit);
+    const lli_fit fit = {.method = lli_method_find(run->options.method), .options = run->options, .data = train, .star = star};
+    return fit.method->steps(&fit);
 }
 
 int64_t lli_grid_run_step_cost(const lli_grid_run *run, const ll_dataset *train) {

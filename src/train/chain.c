@@ -97,9 +97,10 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
 }
 
 static ll_status diverged(ll_context *ctx, const lli_chain *chain, int64_t step, const char *what) {
-    return lli_fail(ctx, LL_ERR_DIVERGED, "training diverged at step %" PRId64 " (epoch %" PRId64 ", lr %g): %s; try a smaller `lr`", step,
-                    step / lli_chain_epoch_steps(chain->data->rows.N, chain->options.batch_size) + 1, lli_chain_lr(&chain->options, step),
-                    what);
+    return lli_fail(ctx, LL_ERR_DIVERGED,
+                    "training diverged at step %" PRId64 " (epoch %" PRId64 ", lr %g): %s; try a smaller `lr`, such as %.2g", step,
+                    step / lli_chain_epoch_steps(chain->data->rows.N, chain->options.batch_size) + 1, chain->options.lr, what,
+                    chain->options.lr / 10);
 }
 
 /* Rows that the batches of an epoch have in all. */

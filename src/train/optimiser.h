@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How a gradient moves theta. A rule updates each parameter and the floats that it keeps for it, its slots: Adam, SGD with momentum of
- * two kinds, the Langevin step of sgd and sgld, which has none, and that of sghmc, which has a velocity. docs/math/optimisers.md,
+ * two kinds, the Langevin step of sgd and sgld, which has none, that of sghmc, which has a velocity, and that of psgld, which knows
+ * the size of the gradient. docs/math/optimisers.md,
  * docs/math/sgld.md */
 #ifndef LLI_TRAIN_OPTIMISER_H
 #define LLI_TRAIN_OPTIMISER_H
@@ -36,13 +37,14 @@ typedef struct lli_rule {
     const char *name;
     int slots;           /* floats that it keeps for each parameter */
     bool fused;          /* it is what lli_model_ops.step does in one go with the gradient, where a model can */
+    bool rests;          /* theta stays where it is in the first epoch, in which the rule measures gradients */
     double lr, momentum; /* what is usual */
     void (*prepare)(lli_descent *descent, const lli_step *step);
     /* Moves parameters first .. first+count-1 by their gradient + decay theta. */
     void (*update)(const lli_descent *descent, int64_t first, int64_t count, const float *gradient, double decay);
 } lli_rule;
 
-extern const lli_rule lli_rule_adam, lli_rule_sgd, lli_rule_nesterov, lli_rule_langevin, lli_rule_friction, lli_rule_swag;
+extern const lli_rule lli_rule_adam, lli_rule_sgd, lli_rule_nesterov, lli_rule_langevin, lli_rule_friction, lli_rule_swag, lli_rule_scaled;
 
 const lli_rule *lli_optimiser_find(const char *name); /* of those that train networks; NULL if there is none */
 
@@ -57,7 +59,7 @@ struct lli_optimiser {
 };
 
 /* Of the methods. */
-extern const lli_optimiser lli_optimiser_sgd, lli_optimiser_sgld, lli_optimiser_sghmc, lli_optimiser_swag;
+extern const lli_optimiser lli_optimiser_sgd, lli_optimiser_sgld, lli_optimiser_sghmc, lli_optimiser_swag, lli_optimiser_psgld;
 enum { LLI_OPTIMISER_SWAG_SLOTS = 22 }; /* which the method fills between steps */
 
 lli_optimiser lli_optimiser_default(const lli_rule *rule);

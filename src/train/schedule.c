@@ -37,6 +37,12 @@ static double one_cycle_factor(const lli_schedule *s, int64_t step) {
     return step == top ? 1 : slide(1, first / END, (double)(step - top) / (double)(last - top));
 }
 
+static double cycles_factor(const lli_schedule *s, int64_t step) {
+    return slide(1, 0, (double)(step % s->every) / (double)s->every);
+}
+
+const lli_schedule_curve lli_schedule_cycles = {"cycles", 0, cycles_factor};
+
 static const lli_schedule_curve curves[] = {{"step", 0, step_factor}, {"cosine", 0, cosine_factor}, {"one-cycle", 0.3, one_cycle_factor}};
 
 const lli_schedule_curve *lli_schedule_find(const char *name) {

@@ -14,7 +14,8 @@ typedef struct lli_schedule_curve {
     double (*factor)(const lli_schedule *schedule, int64_t step);
 } lli_schedule_curve;
 
-const lli_schedule_curve *lli_schedule_find(const char *name); /* NULL if there is none */
+const lli_schedule_curve *lli_schedule_find(const char *name); /* of those that train networks; NULL if there is none */
+extern const lli_schedule_curve lli_schedule_cycles;           /* falls from 1 along half a cosine in each cycle of `every` steps */
 
 struct lli_schedule {
     const lli_schedule_curve *curve; /* NULL = 1 at every step */

@@ -189,7 +189,7 @@ def deep_head_from_an_encoded_file():
     out, _ = run("compare", "--features", "enc.npz", "--layers", 2, "--samples", 3, "--epochs", 2, "--json")
     check([row["name"] for row in json.loads(out)["methods"]] == ["point", "point+T", "bootstrap", "dropout", "sgd", "sgld"], out)
     out, err = run("compare", "--features", "enc.npz", "--layers", 2, "--methods", "all", "--samples", 3, "--epochs", 2, "--temperature", "none", "--json")
-    check([row["name"] for row in json.loads(out)["methods"]] == ["point", "bootstrap", "dropout", "ensemble", "swag", "sgd", "sgld", "sghmc"], out)
+    check([row["name"] for row in json.loads(out)["methods"]] == ["point", "bootstrap", "dropout", "ensemble", "swag", "sgd", "sgld", "sghmc", "cyclical", "psgld"], out)
     check("left out, since they do not apply here: map, bootstrap-solve, laplace, sgld-kfac, hmc." in err, err)
     for name, words in (("hmc", "does not work on several layers"), ("sgld-kfac", "works on the last layer alone")):
         fails(2, "compare", "--features", "enc.npz", "--layers", 2, "--methods", name, words=words)

@@ -251,7 +251,7 @@ def compare_all_groups_and_costs():
         arrays, _ = tensors.tensors("e.safetensors")
         check(row["bytes"] == sum(a.nbytes for a in arrays.values()), f"{row['name']}: {row['bytes']} bytes")
     check(groups == {"point": ["point"], "ensembles": ["bootstrap", "bootstrap-solve", "dropout"], "Gaussian": ["laplace", "swag"],
-                     "samplers": ["sgd", "sgld", "sgld-kfac", "sghmc", "hmc"]}, groups)
+                     "samplers": ["sgd", "sgld", "sgld-kfac", "sghmc", "cyclical", "psgld", "hmc"]}, groups)
     text, table = run(*words, "laplace,hmc")[0], run(*words, "laplace,hmc", "--markdown")[0]
     check(re.findall(r"^(\w+) +(\w+) .* \d+ k?B$", text, re.M) == [("point", "point"), ("Gaussian", "laplace"), ("samplers", "hmc")], text)
     check(re.findall(r"^\| (\w+) \| (\w+) \|.*\| \d+ k?B \|$", table, re.M) == [("point", "point"), ("Gaussian", "laplace"), ("samplers", "hmc")], table)

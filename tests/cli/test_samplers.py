@@ -92,6 +92,10 @@ def the_diffusion_time_is_told():
         check(abs(found / expected - 1) < 0.01 and abs(time / exact - 1) < 0.06, (flags, found, expected, time, exact))
         check((exact >= 1) == ("warning: the chain" not in err and "warning: each chain" not in err), (exact, err))
         check(exact >= 1 or "--precondition kfac" in err, err)
+    for lr, enough in ((0.02, False), (0.5, True)):  # 40 members, ten in each cycle of 250 steps, the mean of whose lr is half
+        _, err = run(*FIT, "--method", "cyclical", "--lr", lr, *steps)
+        exact = 1000 * lr / 2 * expected
+        check(abs(told(err)[0] / exact - 1) < 0.06 and (exact >= 1) == enough == ("warning: the chain" not in err), (exact, err))
     _, err = run(*FIT, *KFAC, "--lr", 0.05, *steps)
     check(told(err) == (10, None) and "note: the chain" in err, err)
     _, err = run(*FIT, "--method", "bootstrap", "--samples", 3, "-o", "e.safetensors")
@@ -140,6 +144,19 @@ def swag_is_the_gaussian_of_the_snapshots(epochs):
     check((abs(draws.mean(0) - seen.mean(0)) < 5 * width / 8000**0.5).all(), "the mean")
     check((abs(np.cov(draws.T) - covariance) < 0.08 * np.outer(width, width)).all(), "the covariance")
     fails(USAGE, *FIT, "--method", "swag", "--epochs", 1, "-o", "none.safetensors", words="at least two snapshots")
+
+
+@case
+def psgld_of_all_rows_at_once_is_doubted():
+    problem()
+    _, err = run(*FIT, "--method", "psgld", "--lr", 1e-7, "--samples", 4, "--batch-size", 300, "-o", "e.safetensors")
+    check("warning: --batch-size 300 takes all 300 rows at once" in err and "such as 30" in err, err)
+    _, err = run(*FIT, "--method", "psgld", "--samples", 60, "--batch-size", 30, "-o", "e.safetensors")
+    check("warning: the virial ratio" in err and "too wide" in err, err)
+    _, err = run(*FIT, "--method", "psgld", "--lr", 0.01, "--samples", 60, "--batch-size", 100, "-o", "e.safetensors")
+    check("at once" not in err and "note: the virial ratio of the members of psgld" in err, err)
+    _, err = run(*FIT, "--method", "psgld", "--lr", 1e-7, "--samples", 4, "--batch-size", 30, "-o", "e.safetensors")
+    check("warning: the virial ratio" in err and "stay near theta*" in err, err)
 
 
 @case

@@ -113,6 +113,19 @@ def prefixes_are_separate_runs():
 
 
 @case
+def cycles_of_a_search():
+    """The cycles of fewer members are shorter: each S is a run of its own."""
+    samples.make()
+    search("--method", "cyclical", "--seed", "3")
+    found = by_name(shown())
+    for S in (3, 12):
+        run(*samples.FIT, "--head", "head.npz", "--method", "cyclical", "--samples", S, "--lr", "0.2", "--batch-size", "64", "--seed", "3", "-o", "ens.safetensors")
+        run("predict", "ens.safetensors", *samples.PREDICT, "--labels", "test_labels.npy", "-o", "pred.npz")
+        whole = json.loads(run("evaluate", "pred.npz", "--json")[0])
+        check(found[f"cyclical-lr0.2-B64-S{S}"]["all"]["nll"] == whole["nll"], (S, found.keys()))
+
+
+@case
 def chains_of_a_search():
     """With several chains each S is a run of its own; methods without chains take no notice."""
     samples.make()

@@ -100,13 +100,15 @@ static lli_chain_options plain_options(const scene *s, const lli_optimiser *opti
                                .member = member};
 }
 
-/* sgd, sgld, sghmc: after two epochs, a member each three steps; chains are tasks with streams of their own. */
+/* sgd, sgld, sghmc, psgld: after two epochs, and one at rest of psgld, a member each three steps; chains are tasks with streams of their
+ * own. */
 static void test_samples(void **state) {
     (void)state;
     static const struct {
         const char *method;
         const lli_optimiser *optimiser;
-    } cases[] = {{"sgd", &lli_optimiser_sgd}, {"sgld", &lli_optimiser_sgld}, {"sghmc", &lli_optimiser_sghmc}};
+    } cases[] = {
+        {"sgd", &lli_optimiser_sgd}, {"sgld", &lli_optimiser_sgld}, {"sghmc", &lli_optimiser_sghmc}, {"psgld", &lli_optimiser_psgld}};
     for (size_t c = 0; c < LLI_COUNT(cases); c++)
         for (int64_t chains = 1; chains <= 3; chains += 2)
             for (int decaying = 0; decaying < 2; decaying++) {
@@ -116,10 +118,11 @@ static void test_samples(void **state) {
                 s.o.lr_t0 = decaying ? 20 : 0;
                 fit(&s);
                 int64_t each = 6 / chains;
-                assert_int_equal(s.steps, chains * (2 * STEPS + 3 * each));
+                int64_t burnt = (cases[c].optimiser->rule->rests ? 3 : 2) * STEPS;
+                assert_int_equal(s.steps, chains * (burnt + 3 * each));
                 for (int64_t member = 0; member < 6; member++) {
                     lli_chain *chain;
-                    int64_t step = 2 * STEPS + 3 * (member % each + 1);
+                    int64_t step = burnt + 3 * (member % each + 1);
                     lli_chain_options o = plain_options(&s, cases[c].optimiser, member / each);
                     CHECK_OK(s.ctx, lli_chain_new(&chain, s.ctx, &s.model, s.p.data, o.optimiser->rule, B, 0, false));
                     lli_chain_start(chain, &o, s.theta);
@@ -131,6 +134,39 @@ static void test_samples(void **state) {
                 }
                 scene_free(&s);
             }
+}
+
+/* cyclical: members in the last fifth of each cycle of 5 x 2 x 3 steps, or 5 x 3. The chain of one has the cosine of the manual as lr. */
+static void test_cycles(void **state) {
+    (void)state;
+    for (int64_t chains = 1; chains <= 3; chains += 2) {
+        scene s;
+        scene_init(&s, "cyclical");
+        s.o.chains = chains;
+        fit(&s);
+        int64_t each = 6 / chains, in_cycle = chains == 1 ? 2 : 1, C = 5 * in_cycle * 3;
+        assert_int_equal(s.steps, chains * (each / in_cycle) * C);
+        lli_chain *chain;
+        CHECK_OK(s.ctx, lli_chain_new(&chain, s.ctx, &s.model, s.p.data, lli_optimiser_sgld.rule, B, 0, false));
+        for (int64_t member = 0; member < 6; member++) {
+            int64_t sample = member % each, last = sample / in_cycle * C + 4 * in_cycle * 3 + (sample % in_cycle + 1) * 3;
+            lli_chain_options o = plain_options(&s, &lli_optimiser_sgld, member / each);
+            lli_chain_start(chain, &o, s.theta);
+            for (int64_t t = 1; t <= last; t++) {
+                chain->options.lr = s.o.lr / 2 * (1 + cos(acos(-1) * (double)((t - 1) % C) / (double)C));
+                CHECK_OK(s.ctx, lli_chain_run(s.ctx, chain, t));
+            }
+            float W[K * D], b[K];
+            s.model.ops->unpack(&s.model, (float *[]){W, b}, chain->theta);
+            for (int64_t i = 0; i < K * D; i++)
+                CHECK_NEAR((double)s.e->tensor[0][member * K * D + i], (double)W[i], 1e-5);
+            for (int64_t i = 0; i < K; i++)
+                CHECK_NEAR((double)s.e->tensor[1][member * K + i], (double)b[i], 1e-5);
+            CHECK_NEAR(s.e->plan.weight[member], 1, 0);
+        }
+        lli_chain_free(chain);
+        scene_free(&s);
+    }
 }
 
 /* bootstrap: each member three epochs over its own resample. dropout: one, under masks. */
@@ -209,6 +245,8 @@ static void test_rows(void **state) {
         {"sgld", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains precondition control-variates ",
          100, 0, 7},
         {"sghmc", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains control-variates ", 100, 0, 7},
+        {"cyclical", " samples lr batch-size prior-precision seed shuffle thin chains ", 100, 0, 7},
+        {"psgld", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains ", 100, 0, 7},
         {"bootstrap", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs solve ", 10, 10, 7},
         {"dropout", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs dropout dropout-at key ", 100, 100, 7},
     };
@@ -363,8 +401,9 @@ static void test_memory_and_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples), cmocka_unit_test(test_trained), cmocka_unit_test(test_single),
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_record),  cmocka_unit_test(test_memory_and_parts),
+        cmocka_unit_test(test_samples),          cmocka_unit_test(test_cycles), cmocka_unit_test(test_trained),
+        cmocka_unit_test(test_single),           cmocka_unit_test(test_rows),   cmocka_unit_test(test_record),
+        cmocka_unit_test(test_memory_and_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

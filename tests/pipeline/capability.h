@@ -53,6 +53,16 @@ static inline bool refits(const char *method) {
     return row_of(method)->needs & LLI_NEEDS_OTHER_START;
 }
 
+/* Epochs before the first step that moves theta. */
+static inline int64_t resting(const char *method) {
+    const lli_optimiser *optimiser = row_of(method)->optimiser;
+    return optimiser && optimiser->rule->rests ? 1 : 0;
+}
+
+static inline bool has_cycles(const char *method) {
+    return row_of(method)->cycles > 0;
+}
+
 /* Of the learning rate that is chosen where none is given. */
 static inline double lr_factor(const char *method) {
     return row_of(method)->lr_factor > 0 ? row_of(method)->lr_factor : 1;

@@ -123,8 +123,9 @@ static void test_defaults(void **state) {
     static const struct {
         const char *method;
         int64_t samples, epochs;
-    } defaults[] = {{"point", 1, 0},   {"map", 1, 0},   {"laplace", 100, 0},   {"sgd", 100, 0},       {"sgld", 100, 0},
-                    {"sghmc", 100, 0}, {"hmc", 100, 0}, {"bootstrap", 10, 10}, {"dropout", 100, 100}, {"ensemble", 10, 0}};
+    } defaults[] = {{"point", 1, 0},       {"map", 1, 0},       {"laplace", 100, 0},  {"sgd", 100, 0},
+                    {"sgld", 100, 0},      {"sghmc", 100, 0},   {"hmc", 100, 0},      {"bootstrap", 10, 10},
+                    {"dropout", 100, 100}, {"ensemble", 10, 0}, {"cyclical", 100, 0}, {"psgld", 100, 0}};
     for (size_t i = 0; i < LLI_COUNT(defaults); i++) {
         const lli_method *m = lli_method_find(defaults[i].method);
         assert_int_equal(m->info.samples, defaults[i].samples);
@@ -245,7 +246,7 @@ static void check_chains(ll_context *ctx, problem *p, const char *method, ll_fit
         c.resampled = resampled;
         c.independent = strcmp(o.shuffle, "independent") == 0;
         lli_chain_start(chain, &c, start);
-        CHECK_OK(ctx, lli_chain_run(ctx, chain, is_sampled(method) ? 10 + 7 * (s + 1) : 2 * 10));
+        CHECK_OK(ctx, lli_chain_run(ctx, chain, is_sampled(method) ? 10 * (1 + resting(method)) + 7 * (s + 1) : 2 * 10));
         model.ops->unpack(&model, (float *const[]){W, b}, chain->theta);
         assert_memory_equal(W, member(e, s), (size_t)(p->K * p->D) * sizeof *W);
         assert_memory_equal(b, (const float *)ll_ensemble_bias_view(e).data + s * p->K, (size_t)p->K * sizeof *b);
@@ -535,6 +536,7 @@ static void check_divergence(ll_context *ctx, problem *p, const char *method, ll
         ll_ensemble *e;
         CHECK_FAILS(ctx, LL_ERR_DIVERGED, "diverged at step ", ll_fit(&e, ctx, huge, p->head, &o));
         assert_null(e);
+        assert_non_null(strstr(ll_context_message(ctx), "try a smaller lr, such as 1e+05"));
         assert_non_null(strstr(ll_context_message(ctx), "lr 1e+06"));
         CHECK_FAILS(ctx, LL_ERR_DIVERGED, "diverged at step ",
                     ll_fit_write(NULL, ctx, folder_path("new.safetensors"), huge, p->head, &o, false));
@@ -563,6 +565,7 @@ static void check_divergence_loss(ll_context *ctx, problem *p, const char *metho
         ll_ensemble *e;
         CHECK_FAILS(ctx, LL_ERR_DIVERGED, "the mean training NLL of this epoch is above 2 ln K", ll_fit(&e, ctx, p->data, map, &o));
         assert_non_null(strstr(ctx->message, "lr 100000"));
+        assert_non_null(strstr(ctx->message, "such as 1e+04"));
         ll_head_free(map);
     }
 }

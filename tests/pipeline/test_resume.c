@@ -84,6 +84,8 @@ static const subject subjects[] = {
     {"sghmc", false, NULL},
     {"sgld", false, NULL, 0, true},
     {"swag", false, NULL, 0, false, 12},
+    {"cyclical", false, NULL, 0, false, 2 * 30 + 30},
+    {"psgld", true, NULL, 0, false, 2 * 4 + 6 * 3},
 };
 
 static ll_status fit_write(const scene *s, ll_context *ctx, const char *name, bool resume) {

@@ -84,7 +84,8 @@ def outcomes(estimator):
 
 METHODS = sorted(set(ll.methods()) - {"ensemble"})
 # Two of the checks have two unscaled features around 100: with half of them dropped, the loss of one epoch after the other tells nothing.
-MORE = {"dropout": {"epochs": 1}}
+# The long steps of cyclical and psgld, which here sees all rows at once, diverge on some of these problems, as their pages say.
+MORE = {"dropout": {"epochs": 1}, "cyclical": {"lr": 1e-5}, "psgld": {"lr": 1e-9}}
 
 
 @tap.cases_of([(method, method) for method in METHODS])

@@ -287,6 +287,40 @@ static void test_friction(void **state) {
     check_friction(true);
 }
 
+/* One epoch at rest, whose mean of g^2 is v; then v <- .99 v + .01 g^2, G = 1/(1e-5 + sqrt v), theta - lr G g + sqrt(2 lr G / N) xi. */
+static void test_scaled(void **state) {
+    (void)state;
+    scene s = scene_new(80, 6, 3, true);
+    const int64_t size = 3 * 7, ld = lli_kernels_stride(6), epoch = 80 / BATCH;
+    lli_chain *chain;
+    CHECK_OK(s.ctx, lli_chain_new(&chain, s.ctx, &s.model, s.p.data, lli_optimiser_psgld.rule, BATCH, 0, false));
+    const lli_chain_options o = options_of(&lli_optimiser_psgld, 0.05);
+    double g[21], v[21] = {0}, found[21];
+    float *xi = problem_room(s.model.floats, sizeof *xi);
+    memcpy(s.theta, s.centre, (size_t)size * sizeof *g);
+    lli_chain_start(chain, &o, s.start);
+    for (int64_t step = 0; step < 3 * epoch; step++) {
+        CHECK_OK(s.ctx, lli_chain_run(s.ctx, chain, step + 1));
+        s.model.kernels->normals(xi, lli_rng_stream(8, LLI_PURPOSE_NOISE, 1, step), 0, s.model.floats);
+        memset(g, 0, sizeof g);
+        add_gradient(&s, g, s.theta, chain->order + step % epoch * BATCH, BATCH, 1.0 / BATCH);
+        for (int64_t i = 0; i < size; i++) {
+            g[i] += 2.0 / 80 * s.theta[i];
+            v[i] = step < epoch ? v[i] + g[i] * g[i] / (double)epoch : 0.99 * v[i] + 0.01 * g[i] * g[i];
+            double G = 1 / (1e-5 + sqrt(v[i]));
+            if (step >= epoch)
+                s.theta[i] += sqrt(2 * 0.05 * G / 80) * (double)xi[i / 7 * ld + i % 7] - 0.05 * G * g[i];
+        }
+        to_plain(&s, found, chain->theta);
+        assert_true(farthest(found, s.theta, size) < 2e-6);
+    }
+    to_plain(&s, found, chain->theta + s.model.floats);
+    assert_true(farthest(found, v, size) < 1e-6);
+    free(xi);
+    lli_chain_free(chain);
+    scene_free(&s);
+}
+
 /* ---- stationary laws ---- */
 
 typedef struct sampler {
@@ -296,7 +330,8 @@ typedef struct sampler {
     double lr; /* times N in units of 1/tau, or that of the metric */
     int64_t B;
     int64_t steps;
-    double worse; /* the variance is too large by this, for steps have a length and batches noise */
+    double worse;  /* the variance is too large by this, for steps have a length and batches noise */
+    int64_t cycle; /* of lr in steps, of which the last fifth counts; 0: none */
 } sampler;
 
 /* With plain steps theta forgets itself over 1/(lr tau / N) of them. What remains of chance is some 2 %. */
@@ -307,6 +342,7 @@ static const sampler samplers[] = {
     {"control", &lli_optimiser_sgld, true, false, 0.02, 4, 400000, 1.02},
     {"friction", &lli_optimiser_sghmc, false, false, 0.002, 12, 400000, 1.01},
     {"friction, control", &lli_optimiser_sghmc, true, false, 0.002, 4, 400000, 1.01},
+    {"cycles", &lli_optimiser_sgld, false, false, 0.08, 12, 1500000, 1, 500},
 };
 
 static void check_law(json_t *root, json_t *expected, const sampler *t, bool weighted) {
@@ -335,19 +371,24 @@ static void check_law(json_t *root, json_t *expected, const sampler *t, bool wei
     }
     lli_chain_options o = {.optimiser = t->optimiser, .lr = t->metric ? t->lr : t->lr * N / tau, .batch_size = t->B, .seed = 5};
     o.prior_precision = tau;
-    o.independent = !weighted; /* so few rows of large weight drawn at once would count as a divergence */
+    if (t->cycle)
+        o.schedule = (lli_schedule){.curve = &lli_schedule_cycles, .every = t->cycle};
+    o.independent = !weighted && !t->cycle; /* so few rows of large weight drawn at once would count as a divergence */
     lli_chain_start(chain, &o, start);
     CHECK_OK(ctx, lli_chain_run(ctx, chain, 1000));
-    double sum[4] = {0}, square[4] = {0};
+    double sum[4] = {0}, square[4] = {0}, n = 0;
     for (int64_t step = 0; step < t->steps; step++) {
         CHECK_OK(ctx, lli_chain_run(ctx, chain, 1001 + step));
+        if (t->cycle && (chain->state.step - 1) % t->cycle < t->cycle - t->cycle / 5)
+            continue;
+        n++;
         const float *at = chain->theta;
         const double x[4] = {(double)at[ld] - (double)at[0], (double)at[ld + 1] - (double)at[1], (double)at[0] + (double)at[ld],
                              (double)at[1] + (double)at[ld + 1]};
         for (int i = 0; i < 4; i++)
             sum[i] += x[i], square[i] += x[i] * x[i];
     }
-    double *means = fixture_reals(expected, "mean", 2), *variances = fixture_reals(expected, "variance", 2), n = (double)t->steps;
+    double *means = fixture_reals(expected, "mean", 2), *variances = fixture_reals(expected, "variance", 2);
     for (int i = 0; i < 4; i++) {
         double prior = fixture_real(expected, "sums_variance"), v = i < 2 ? variances[i] : prior, m = i < 2 ? means[i] : 0;
         double ratio = (square[i] / n - sum[i] / n * (sum[i] / n)) / v, off = (sum[i] / n - m) / sqrt(v);
@@ -380,10 +421,8 @@ static void test_laws(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_friction),
-        cmocka_unit_test(test_laws),
+        cmocka_unit_test(test_steps),  cmocka_unit_test(test_noise), cmocka_unit_test(test_friction),
+        cmocka_unit_test(test_scaled), cmocka_unit_test(test_laws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
