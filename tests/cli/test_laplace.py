@@ -42,16 +42,17 @@ def with_one(z):
     return np.hstack([z, np.ones((len(z), 1))])
 
 
-def covariance(arrays, z, structure, tau=1.0):
+def covariance(arrays, z, structure, tau=1.0, w=None):
     """Of all parameters, class by class, at the head of the file: [K n,K n], by Kronecker products as they are written."""
     W, b, x = arrays["W"][0].astype(float), arrays["b"][0].astype(float), with_one(z)
     p = softmax(z @ W.T + b)
     k, n = len(b), x.shape[1]
-    L = np.einsum("ni,ij->nij", p, np.eye(k)) - np.einsum("ni,nj->nij", p, p)
+    w = np.ones(len(x)) if w is None else w
+    L = w[:, None, None] * (np.einsum("ni,ij->nij", p, np.eye(k)) - np.einsum("ni,nj->nij", p, p))
     H = np.einsum("nkl,ni,nj->kilj", L, x, x).reshape(k * n, k * n)
     if structure in ("kfac", "diagb"):
         B = L.sum(0)
-        H = np.kron(B if structure == "kfac" else np.diag(np.diag(B)), x.T @ x / len(x))
+        H = np.kron(B if structure == "kfac" else np.diag(np.diag(B)), (x * w[:, None]).T @ x / w.sum())
     if structure == "diag":
         H = np.diag(np.diag(H))
     return np.linalg.inv(H + tau * np.eye(k * n))
@@ -97,6 +98,23 @@ def probit_and_bridge_are_their_formulas(structure, common):
     check(np.allclose(p["probs"], softmax(mu / np.sqrt(1 + np.pi / 8 * variance)), rtol=2e-4, atol=1e-6), "probit")
     a = (1 - 2 / K + np.exp(mu) * np.exp(-mu).sum(1, keepdims=True) / K**2) / variance
     check(np.allclose(predict("e.safetensors", "--link", "bridge")["probs"], a / a.sum(1, keepdims=True), rtol=5e-4, atol=1e-6), "bridge")
+
+
+@cases_of([(f"{s}, {kind}", s, kind) for s in STRUCTURES for kind in ("rows", "classes", "both")])
+def weights_multiply_the_terms(structure, kind):
+    z, y, new = problem(seed=6)
+    by_row = np.random.default_rng(1).uniform(0, 2, size=N).astype(np.float32)
+    by_row[::7] = 0  # as if they were not there
+    by_class = np.array([0.5, 1, 2.5], np.float32)
+    np.save("w.npy", by_row), np.save("c.npy", by_class)
+    w = (by_row if kind != "classes" else 1.0) * (by_class[y] if kind != "rows" else 1.0)
+    flags = ("--weights", "w.npy") * (kind != "classes") + ("--class-weight", "c.npy") * (kind != "rows")
+    arrays, _ = fit("e.safetensors", "--structure", structure, "--prior-precision", 0.7, *flags)
+    variance = np.einsum("nkk->nk", logit_covariance(covariance(arrays, z, structure, 0.7, w.astype(float)), new))
+    mu = new @ arrays["W"][0].T.astype(float) + arrays["b"][0]
+    mu -= mu.mean(1, keepdims=True)
+    p = predict("e.safetensors", "--link", "probit")
+    check(np.allclose(p["probs"], softmax(mu / np.sqrt(1 + np.pi / 8 * variance)), rtol=3e-4, atol=1e-6), "other variances")
 
 
 @case
@@ -199,6 +217,23 @@ def few_rows_are_no_trouble(n, d, k):
         for link in ("mc", "probit", "bridge"):
             p = predict("e.safetensors", "--link", link)
             check(all(np.isfinite(p[a]).all() for a in ("probs", "sr", "entropy", "margin")), (structure, link))
+
+
+@cases_of([("a constant feature", lambda z: np.hstack([z[:, :3], np.ones((len(z), 1))])), ("a feature twice", lambda z: z[:, [0, 1, 2, 2]]),
+           ("all zero", np.zeros_like), ("huge", lambda z: 1e12 * z), ("tiny", lambda z: 1e-12 * z)])
+def a_singular_covariance_is_no_trouble(change):
+    z, y, new = problem()
+    np.save("z.npy", change(z).astype(np.float32)), np.save("new.npy", change(new).astype(np.float32))
+    for structure in STRUCTURES:
+        for tau in (1, 1e-6):
+            words = (*FIT, "--structure", structure, "--prior-precision", tau, "-o")
+            if structure == "full" and abs(change(z)).max() > 1e12:  # tau is lost beside 1e24
+                fails(DATA, *words, "no.safetensors", words=("singular", "--prior-precision"))
+                continue
+            run(*words, "e.safetensors")
+            for link in ("mc", "probit", "bridge"):
+                p = predict("e.safetensors", "--link", link)
+                check(all(np.isfinite(p[a]).all() for a in ("probs", "sr", "entropy", "margin")), (structure, tau, link))
 
 
 @case
