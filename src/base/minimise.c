@@ -26,11 +26,13 @@ typedef struct search {
     double value, slope;
 } search;
 
-static double dot(const double *a, const double *b, int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
+static ll_status dot(ll_context *ctx, const search *v, double *sum, const double *a, const double *b) {
+    if (v->m->dot)
+        return v->m->dot(ctx, v->m->arg, sum, a, b);
+    *sum = 0;
+    for (int64_t i = 0; i < v->n; i++)
+        *sum += a[i] * b[i];
+    return LL_OK;
 }
 
 static void add_scaled(double *a, double scale, const double *b, int64_t n) {
@@ -43,41 +45,47 @@ static ll_status evaluate(ll_context *ctx, search *v, double *value, double *g, 
 }
 
 /* d = -H g by the two-loop recursion. */
-static void find_direction(search *v) {
+static ll_status find_direction(ll_context *ctx, search *v) {
     int64_t n = v->n, kept = LLI_MIN(v->pairs, v->history);
-    double alpha[HISTORY_MAX];
+    double alpha[HISTORY_MAX], product;
     for (int64_t i = 0; i < n; i++)
         v->d[i] = -v->g[i];
     for (int64_t p = v->pairs - 1; p >= v->pairs - kept; p--) {
         int64_t slot = p % v->history;
-        alpha[slot] = v->rho[slot] * dot(v->s + slot * n, v->d, n);
+        LLI_TRY(dot(ctx, v, &product, v->s + slot * n, v->d));
+        alpha[slot] = v->rho[slot] * product;
         add_scaled(v->d, -alpha[slot], v->y + slot * n, n);
     }
     if (kept) {
         int64_t slot = (v->pairs - 1) % v->history;
         const double *y = v->y + slot * n;
-        double scale = 1 / (v->rho[slot] * dot(y, y, n));
+        LLI_TRY(dot(ctx, v, &product, y, y));
+        double scale = 1 / (v->rho[slot] * product);
         for (int64_t i = 0; i < n; i++)
             v->d[i] *= scale;
     }
     for (int64_t p = v->pairs - kept; p < v->pairs; p++) {
         int64_t slot = p % v->history;
-        double beta = v->rho[slot] * dot(v->y + slot * n, v->d, n);
-        add_scaled(v->d, alpha[slot] - beta, v->s + slot * n, n);
+        LLI_TRY(dot(ctx, v, &product, v->y + slot * n, v->d));
+        add_scaled(v->d, alpha[slot] - v->rho[slot] * product, v->s + slot * n, n);
     }
-    v->slope = dot(v->g, v->d, n);
+    return dot(ctx, v, &v->slope, v->g, v->d);
 }
 
 /* Finds a step that meets both Wolfe conditions; x_new, g_new and *value are of that point. False if none was found. */
 static ll_status search_line(ll_context *ctx, search *v, double *value, bool *found) {
-    double low = 0, high = INFINITY, t = v->pairs ? 1 : 1 / sqrt(dot(v->g, v->g, v->n));
+    double low = 0, high = INFINITY, t = 1, slope, square;
+    if (!v->pairs) {
+        LLI_TRY(dot(ctx, v, &square, v->g, v->g));
+        t = 1 / sqrt(square);
+    }
     double noise = v->m->noise * fmax(1, fabs(v->value));
     *found = false;
     for (int trial = 0; trial < TRIALS_MAX; trial++) {
         for (int64_t i = 0; i < v->n; i++)
             v->x_new[i] = v->x[i] + t * v->d[i];
         LLI_TRY(evaluate(ctx, v, value, v->g_new, v->x_new));
-        double slope = dot(v->g_new, v->d, v->n);
+        LLI_TRY(dot(ctx, v, &slope, v->g_new, v->d));
         bool lower = *value <= v->value + sufficient * t * v->slope;
         bool same = *value <= v->value + noise && slope <= -curvature * v->slope; /* too close to tell: not past the minimum by much */
         if (!(lower || same))
@@ -93,20 +101,22 @@ static ll_status search_line(ll_context *ctx, search *v, double *value, bool *fo
     return LL_OK;
 }
 
-static void remember(search *v) {
+static ll_status remember(ll_context *ctx, search *v) {
     int64_t slot = v->pairs % v->history, n = v->n;
     double *s = v->s + slot * n, *y = v->y + slot * n;
     for (int64_t i = 0; i < n; i++) {
         s[i] = v->x_new[i] - v->x[i];
         y[i] = v->g_new[i] - v->g[i];
     }
-    double sy = dot(s, y, n);
+    double sy;
+    LLI_TRY(dot(ctx, v, &sy, s, y));
     if (sy > 1e-300) {
         v->rho[slot] = 1 / sy;
         v->pairs++;
     }
     memcpy(v->x, v->x_new, (size_t)n * sizeof *v->x);
     memcpy(v->g, v->g_new, (size_t)n * sizeof *v->g);
+    return LL_OK;
 }
 
 static ll_status iterate(ll_context *ctx, search *v) {
@@ -121,7 +131,7 @@ static ll_status iterate(ll_context *ctx, search *v) {
         if (m->norm <= m->tolerance || m->iterations >= m->iterations_max)
             break;
         lli_progress(ctx, m->what, (double)m->iterations, (double)m->iterations_max);
-        find_direction(v);
+        LLI_TRY(find_direction(ctx, v));
         double value;
         bool found;
         LLI_TRY(search_line(ctx, v, &value, &found));
@@ -134,7 +144,7 @@ static ll_status iterate(ll_context *ctx, search *v) {
             continue;
         }
         restarted = false;
-        remember(v);
+        LLI_TRY(remember(ctx, v));
         v->value = value;
     }
     lli_progress(ctx, m->what, 1, 1);
@@ -147,7 +157,7 @@ ll_status lli_minimise_run(ll_context *ctx, lli_minimise *m, double *x) {
     double **blocks[] = {&v.g, &v.x_new, &v.g_new, &v.d};
     for (size_t i = 0; i < LLI_COUNT(blocks); i++)
         LLI_DO(lli_memory_new(ctx, blocks[i], v.n, sizeof(double)));
-    int64_t affordable = HISTORY_BYTES / (2 * (int64_t)sizeof(double)) / v.n;
+    int64_t affordable = HISTORY_BYTES / (2 * (int64_t)sizeof(double)) / (m->all ? m->all : v.n);
     v.history = LLI_MIN(LLI_MAX(affordable, HISTORY_MIN), HISTORY_MAX);
     LLI_DO(lli_memory_new(ctx, &v.s, v.n, (size_t)v.history * sizeof(double)));
     LLI_DO(lli_memory_new(ctx, &v.y, v.n, (size_t)v.history * sizeof(double)));

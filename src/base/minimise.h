@@ -9,8 +9,13 @@
  * caller's own, it is not the one of g. */
 typedef ll_status lli_minimise_function(ll_context *ctx, void *arg, double *value, double *norm, double *g, const double *x);
 
+/* *sum = <a,b>. */
+typedef ll_status lli_minimise_dot(ll_context *ctx, void *arg, double *sum, const double *a, const double *b);
+
 typedef struct lli_minimise {
     int64_t n;
+    int64_t all;           /* of all ranks, where each has some of the coordinates; 0: n */
+    lli_minimise_dot *dot; /* over all ranks; NULL: in order */
     lli_minimise_function *function;
     void *arg;
     double tolerance; /* on the norm */

@@ -93,6 +93,16 @@ void lli_team_dissolve(lli_team *group) {
         group->table->dissolve(group);
 }
 
+ll_status lli_team_unite(ll_context *ctx) {
+    return lli_team_divide(&ctx->team->together, ctx, 1);
+}
+
+void lli_team_part(ll_context *ctx, ll_status status) {
+    if (status == LL_OK)
+        lli_team_dissolve(ctx->team->together);
+    ctx->team->together = NULL;
+}
+
 /* ---- one status ---- */
 
 typedef struct word {

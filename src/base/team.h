@@ -28,8 +28,9 @@ typedef struct lli_team_table {
 struct lli_team {
     const lli_team_table *table;
     int64_t rank, size;
-    int64_t local; /* ranks on this machine, this one included: they share its memory */
-    bool over;     /* a rank has failed and all know it: nothing is said any more */
+    int64_t local;      /* ranks on this machine, this one included: they share its memory */
+    lli_team *together; /* a group of all of them, while they solve for very wide heads together; else NULL */
+    bool over;          /* a rank has failed and all know it: nothing is said any more */
 };
 
 /* A process alone. */
@@ -53,6 +54,10 @@ int64_t lli_team_group(const ll_context *ctx, int64_t groups);
 /* A team of it, with messages of its own; *out is NULL in a process alone and in a group of one. */
 ll_status lli_team_divide(lli_team **out, ll_context *ctx, int64_t groups) LL_CHECK_RESULT;
 void lli_team_dissolve(lli_team *group); /* may be NULL */
+
+/* Until lli_team_part, all ranks solve for very wide heads together; in a process alone nothing changes. */
+ll_status lli_team_unite(ll_context *ctx) LL_CHECK_RESULT;
+void lli_team_part(ll_context *ctx, ll_status status); /* a rank that failed may have left already */
 
 /* Where ranks meet. Each brings how it went so far; if one failed, all fail as the first of them did, and the sentence names the rank. A
  * rank that fails outside of a meeting comes to the next one with that status, and says nothing else before. */

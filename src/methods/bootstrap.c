@@ -35,7 +35,7 @@ static ll_status prepare_solver(ll_context *ctx, lli_fit *fit) {
     LLI_TRY(lli_memory_new(ctx, &s->theta, room, sizeof *s->theta));
     LLI_TRY(lli_memory_new(ctx, &s->result, fit->options.samples, sizeof *s->result));
     for (int w = 0; w < room; w++) {
-        LLI_TRY(lli_solve_new(&s->search[w], ctx, fit->data, model->K, fit->options.prior_precision, w ? s->search[0] : NULL));
+        LLI_TRY(lli_solve_new(&s->search[w], ctx, fit->data, model->K, fit->options.prior_precision, w ? s->search[0] : NULL, NULL));
         LLI_TRY(lli_memory_new(ctx, &s->list[w], N, sizeof **s->list));
         LLI_TRY(lli_memory_new(ctx, &s->weights[w], N, sizeof **s->weights));
         LLI_TRY(lli_memory_new(ctx, &s->theta[w], model->floats, sizeof **s->theta));

@@ -157,6 +157,7 @@ static ll_status finish_file(ll_ensemble **out, ll_context *ctx, const fit_job *
         status = run(ctx, found, options, data, lli_partial_store(*partial), &job->part);
     else if (!lli_partial_complete(*partial))
         status = run_ranks(ctx, found, options, data, lli_partial_store(*partial));
+    lli_team_part(ctx, status);
     LLI_TRY(leave_file(ctx, partial, status));
     lli_partial *complete = *partial;
     *partial = NULL;
@@ -193,6 +194,7 @@ static ll_status fit_file(ll_ensemble **out, ll_context *ctx, const fit_job *job
     const ll_dataset *data = weighted ? weighted : job->all;
     LLI_DO(resolve(ctx, &options, job->given, data, is_network(job->network, job->given)));
     LLI_DO(check_ranks(ctx, job, data));
+    LLI_DO(lli_team_unite(ctx));
     if (job->part.count)
         LLI_DO(lli_parts_path(&part_path, ctx, path, &job->part));
     /* Before the work: can the result be written at all? */
@@ -203,6 +205,7 @@ static ll_status fit_file(ll_ensemble **out, ll_context *ctx, const fit_job *job
     LLI_DO(lli_team_same(ctx, "options or starting points", plan.provenance.pairs, plan.provenance.count));
     LLI_DO(finish_file(out, ctx, job, &partial, &plan, &found, &options, data));
 done:
+    lli_team_part(ctx, status);
     if (partial)
         lli_partial_abandon(ctx, partial, status);
     lli_ensemble_plan_release(&plan);

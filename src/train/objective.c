@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The weighted mean objective over all rows and its gradient, in parallel over fixed slices of the rows. */
+/* The weighted mean objective over all rows and its gradient, in parallel over fixed slices of the rows; of very wide heads over classes.
+ */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/pool.h"
 #include "kernels/require.h"
 #include "train/solve.h"
+#include "train/wide_objective.h"
 
 enum { CHUNK = 64, SLICES_MAX = 16 }; /* rows whose gradient is summed in f32; parts of the data */
 
@@ -13,8 +15,10 @@ struct lli_objective {
     const lli_kernels *kernels;
     const ll_dataset *data;
     int64_t K, D, ld, ldk, floats;
-    const float *weights; /* of the rows; NULL: all 1 */
-    double tau, weight;   /* sum of the weights */
+    lli_divided classes;
+    lli_wide_objective *wide; /* NULL: the classes are few, and what follows is there */
+    const float *weights;     /* of the rows; NULL: all 1 */
+    double tau, weight;       /* sum of the weights */
     int64_t slices, slice_rows;
     float *theta;      /* [K,ld] as the kernels see it */
     double *gradients; /* [slices,K,ld] */
@@ -24,33 +28,40 @@ struct lli_objective {
     int64_t chunk_bytes; /* of it */
 };
 
-ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision) {
-    *out = NULL;
-    lli_objective *o;
-    LLI_TRY(lli_memory_new(ctx, &o, 1, sizeof *o));
-    ll_status status;
-    LLI_DO(lli_kernels_require(ctx, &o->kernels));
-    o->data = data;
-    o->K = K;
-    o->D = data->rows.D;
-    o->ld = lli_kernels_stride(o->D);
-    o->ldk = lli_kernels_stride_classes(K);
-    o->floats = K * o->ld;
-    o->tau = prior_precision;
-    o->weights = data->weights;
-    o->weight = lli_dataset_weight(data);
+static ll_status make_slices(ll_context *ctx, lli_objective *o) {
+    const ll_dataset *data = o->data;
     /* The cut depends on the problem alone: enough slices to keep workers busy, few enough for their gradients to stay small. */
     int64_t chunks = (data->rows.N - 1) / CHUNK + 1, affordable = ((int64_t)1 << 26) / (o->floats * 8);
     int64_t wanted = LLI_MIN(LLI_MIN(chunks, SLICES_MAX), LLI_MAX(affordable, 2));
     o->slice_rows = ((chunks - 1) / wanted + 1) * CHUNK;
     o->slices = (data->rows.N - 1) / o->slice_rows + 1;
     int workers = lli_pool_workers(ctx);
-    LLI_DO(lli_memory_new(ctx, &o->theta, o->floats, sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &o->gradients, o->slices * o->floats, sizeof(double)));
-    LLI_DO(lli_memory_new(ctx, &o->z, workers * CHUNK * o->ld, sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &o->g, workers * CHUNK * o->ldk, sizeof(float)));
+    LLI_TRY(lli_memory_new(ctx, &o->gradients, o->slices * o->floats, sizeof(double)));
+    LLI_TRY(lli_memory_new(ctx, &o->z, workers * CHUNK * o->ld, sizeof(float)));
+    LLI_TRY(lli_memory_new(ctx, &o->g, workers * CHUNK * o->ldk, sizeof(float)));
     o->chunk_bytes = lli_rows_scratch(&data->rows, CHUNK);
-    LLI_DO(lli_memory_new(ctx, &o->scratch, workers * o->chunk_bytes, 1));
+    return lli_memory_new(ctx, &o->scratch, workers * o->chunk_bytes, 1);
+}
+
+ll_status lli_objective_divided(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision,
+                                lli_team *team) {
+    *out = NULL;
+    lli_objective *o;
+    LLI_TRY(lli_memory_new(ctx, &o, 1, sizeof *o));
+    ll_status status;
+    LLI_DO(lli_kernels_require(ctx, &o->kernels));
+    o->data = data;
+    LLI_DO(lli_divided_init(ctx, &o->classes, K, team));
+    o->K = o->classes.count;
+    o->D = data->rows.D;
+    o->ld = lli_kernels_stride(o->D);
+    o->ldk = lli_kernels_stride_classes(o->K);
+    o->floats = o->K * o->ld;
+    o->tau = prior_precision;
+    o->weights = data->weights;
+    o->weight = lli_dataset_weight(data);
+    LLI_DO(lli_memory_new(ctx, &o->theta, o->floats, sizeof(float)));
+    LLI_DO(o->classes.wide ? lli_wide_objective_new(&o->wide, ctx, data, &o->classes) : make_slices(ctx, o));
     *out = o;
     o = NULL;
 done:
@@ -58,9 +69,19 @@ done:
     return status;
 }
 
+ll_status lli_objective_new(lli_objective **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision) {
+    return lli_objective_divided(out, ctx, data, K, prior_precision, NULL);
+}
+
+lli_divided *lli_objective_classes(lli_objective *o) {
+    return &o->classes;
+}
+
 void lli_objective_free(lli_objective *o) {
     if (!o)
         return;
+    lli_wide_objective_free(o->wide);
+    lli_divided_release(&o->classes);
     lli_memory_free(o->theta);
     lli_memory_free(o->gradients);
     lli_memory_free(o->z);
@@ -99,22 +120,27 @@ static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker
     return LL_OK;
 }
 
-ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, double *gradient, const double *theta) {
-    double square = 0, decay = o->tau / o->weight;
-    for (int64_t i = 0; i < o->floats; i++) {
-        o->theta[i] = (float)theta[i];
-        square += theta[i] * theta[i];
-    }
+static ll_status run_slices(ll_context *ctx, lli_objective *o, double *nll, double *gradient) {
     LLI_TRY(lli_pool_run(ctx, run_slice, o, o->slices));
-    double nll = 0;
+    *nll = 0;
     for (int64_t slice = 0; slice < o->slices; slice++)
-        nll += o->nll[slice];
+        *nll += o->nll[slice];
     for (int64_t i = 0; i < o->floats; i++) {
-        double sum = 0;
+        gradient[i] = 0;
         for (int64_t slice = 0; slice < o->slices; slice++)
-            sum += o->gradients[slice * o->floats + i];
-        gradient[i] = sum / o->weight + decay * theta[i];
+            gradient[i] += o->gradients[slice * o->floats + i];
     }
+    return LL_OK;
+}
+
+ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, double *gradient, const double *theta) {
+    double nll, square, decay = o->tau / o->weight;
+    for (int64_t i = 0; i < o->floats; i++)
+        o->theta[i] = (float)theta[i];
+    LLI_TRY(o->wide ? lli_wide_objective_run(ctx, o->wide, &nll, gradient, o->theta, o->weights) : run_slices(ctx, o, &nll, gradient));
+    LLI_TRY(lli_divided_dot(ctx, &o->classes, &square, theta, theta, o->ld));
+    for (int64_t i = 0; i < o->floats; i++)
+        gradient[i] = gradient[i] / o->weight + decay * theta[i];
     *value = nll / o->weight + 0.5 * decay * square;
     return LL_OK;
 }

@@ -20,8 +20,9 @@ struct lli_precondition {
     float *z;         /* [workers,CHUNK,ld] */
     char *scratch;    /* [workers,chunk_bytes] of rows in files */
     int64_t chunk_bytes;
-    double *x;     /* [n,K] of a solve: one class per column */
-    bool borrowed; /* L is another's */
+    double *x;       /* [n,K] of a solve: one class per column */
+    bool borrowed;   /* L is another's */
+    lli_share share; /* of the bands of G, which several ranks make */
 };
 
 /* Rows of z times the square roots of their weights. */
@@ -33,12 +34,16 @@ static void weigh(float *z, const float *weights, int64_t m, int64_t ld) {
     }
 }
 
+static int64_t bands(const lli_precondition *p) {
+    return (p->n - 1) / BAND + 1;
+}
+
 /* A band of rows of the weighted Z'Z: the kernel that sums gradients, with the features themselves in place of the residuals. */
 static ll_status sum_band(ll_context *ctx, void *arg, int64_t band, int worker) {
     lli_precondition *p = arg;
     const lli_rows *rows = &p->data->rows;
     float *z = p->z + worker * CHUNK * p->ld;
-    int64_t top = band * BAND, count = LLI_MIN(BAND, p->n - top);
+    int64_t top = (lli_share_begin(&p->share, bands(p)) + band) * BAND, count = LLI_MIN(BAND, p->n - top);
     for (int64_t first = 0; first < rows->N; first += CHUNK) {
         LLI_TRY(lli_cancel_check(ctx));
         lli_rows block;
@@ -48,6 +53,19 @@ static ll_status sum_band(ll_context *ctx, void *arg, int64_t band, int worker) 
         if (p->data->weights)
             weigh(z, p->data->weights + first, m, p->ld);
         p->kernels->gradient(p->L + top * p->ld, z + top, z, m, count, p->ld, p->ld);
+    }
+    return LL_OK;
+}
+
+/* G, of which each rank makes some bands. */
+static ll_status sum_bands(ll_context *ctx, lli_precondition *p, lli_team *team) {
+    if (team)
+        p->share = (lli_share){team->rank, team->size};
+    LLI_TRY(lli_pool_run(ctx, sum_band, p, lli_share_end(&p->share, bands(p)) - lli_share_begin(&p->share, bands(p))));
+    for (int64_t r = 0; team && r < team->size; r++) {
+        const lli_share of = {r, team->size};
+        int64_t first = lli_share_begin(&of, bands(p)) * BAND, end = LLI_MIN(lli_share_end(&of, bands(p)) * BAND, p->n);
+        LLI_TRY(team->table->broadcast(team, ctx, p->L + first * p->ld, (end - first) * p->ld * (int64_t)sizeof *p->L, r));
     }
     return LL_OK;
 }
@@ -63,7 +81,7 @@ static ll_status factorise(ll_context *ctx, lli_precondition *p) {
                : lli_fail(ctx, LL_ERR_DIVERGED, "the features are too large or too alike for the search for theta*; scale them to about 1");
 }
 
-ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll_dataset *data, int64_t K, double lambda) {
+ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll_dataset *data, int64_t K, double lambda, lli_team *team) {
     *out = NULL;
     lli_precondition *p;
     LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
@@ -79,7 +97,7 @@ ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll
     p->chunk_bytes = lli_rows_scratch(&data->rows, CHUNK);
     LLI_DO(lli_memory_new(ctx, &p->scratch, workers * p->chunk_bytes, 1));
     LLI_DO(lli_memory_new(ctx, &p->x, p->n * K, sizeof(double)));
-    LLI_DO(lli_pool_run(ctx, sum_band, p, (p->n - 1) / BAND + 1));
+    LLI_DO(sum_bands(ctx, p, team));
     double mean = 0, weight = lli_dataset_weight(data);
     for (int64_t k = 0; k < p->n; k++)
         mean += p->L[k * p->ld + k] / weight / (double)p->n;
@@ -127,6 +145,8 @@ typedef ll_status cholesky_solve(ll_context *ctx, const double *L, double *x, in
 
 /* Of all classes, which become columns meanwhile. */
 static ll_status solve(ll_context *ctx, lli_precondition *p, double *theta, cholesky_solve *with) {
+    if (p->K == 0) /* a rank without classes */
+        return LL_OK;
     for (int64_t k = 0; k < p->K; k++)
         for (int64_t j = 0; j < p->n; j++)
             p->x[j * p->K + k] = theta[k * p->ld + j];

@@ -8,12 +8,15 @@
 #define LLI_TRAIN_PRECONDITION_H
 
 #include "base/context.h"
+#include "base/team.h"
 #include "data/dataset.h"
 
 typedef struct lli_precondition lli_precondition;
 
-/* Costs 2 N D^2 + D^3/3 operations and 8 D^2 bytes. */
-ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll_dataset *data, int64_t K, double lambda) LL_CHECK_RESULT;
+/* Costs 2 N D^2 + D^3/3 operations and 8 D^2 bytes. The ranks of a team divide the first, and each has K classes of its own; NULL: there is
+ * none. */
+ll_status lli_precondition_new(lli_precondition **out, ll_context *ctx, const ll_dataset *data, int64_t K, double lambda,
+                               lli_team *team) LL_CHECK_RESULT;
 /* Another one for another thread, which borrows the factor of `owner`. */
 ll_status lli_precondition_share(lli_precondition **out, ll_context *ctx, const lli_precondition *owner) LL_CHECK_RESULT;
 void lli_precondition_free(lli_precondition *p);

@@ -25,9 +25,10 @@ static const double ridge = 1000;
 struct lli_solve {
     const ll_dataset *data;
     lli_objective *objective;
-    lli_precondition *white; /* the coordinates x; NULL = theta itself */
-    int64_t K, D, ld, passes;
-    double *x, *theta; /* [K,ld] */
+    lli_divided *classes;     /* its */
+    lli_precondition *white;  /* the coordinates x; NULL = theta itself */
+    int64_t K, D, ld, passes; /* classes that are here */
+    double *x, *theta;        /* [K,ld] */
 };
 
 /* Value and gradient at x; theta and the norm of its gradient on the way. */
@@ -39,11 +40,15 @@ static ll_status evaluate(ll_context *ctx, void *arg, double *value, double *nor
         LLI_TRY(lli_precondition_theta(ctx, v->white, v->theta));
     LLI_TRY(lli_objective_run(ctx, v->objective, value, g, v->theta));
     v->passes++;
-    double square = 0;
-    for (int64_t i = 0; i < n; i++)
-        square += g[i] * g[i];
+    double square;
+    LLI_TRY(lli_divided_dot(ctx, v->classes, &square, g, g, v->ld));
     *norm = sqrt(square);
     return v->white ? lli_precondition_gradient(ctx, v->white, g) : LL_OK;
+}
+
+static ll_status dot(ll_context *ctx, void *arg, double *sum, const double *a, const double *b) {
+    const lli_solve *v = arg;
+    return lli_divided_dot(ctx, v->classes, sum, a, b, v->ld);
 }
 
 void ll_head_solve_options_init(ll_head_solve_options *options, size_t struct_size) {
@@ -51,8 +56,8 @@ void ll_head_solve_options_init(ll_head_solve_options *options, size_t struct_si
     lli_abi_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision,
-                        const lli_solve *owner) {
+ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision, const lli_solve *owner,
+                        lli_team *team) {
     *out = NULL;
     int64_t D = data->rows.D, ld = lli_kernels_stride(D), count;
     if (!lli_multiply(&count, K, ld))
@@ -60,14 +65,17 @@ ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data
     lli_solve *v;
     LLI_TRY(lli_memory_new(ctx, &v, 1, sizeof *v));
     ll_status status;
-    *v = (lli_solve){.data = data, .K = K, .D = D, .ld = ld};
-    LLI_DO(lli_objective_new(&v->objective, ctx, data, K, prior_precision));
+    *v = (lli_solve){.data = data, .D = D, .ld = ld};
+    LLI_DO(lli_objective_divided(&v->objective, ctx, data, K, prior_precision, team));
+    v->classes = lli_objective_classes(v->objective);
+    v->K = v->classes->count;
+    count = LLI_MAX(v->K, 1) * ld;
     LLI_DO(lli_memory_new(ctx, &v->x, count, sizeof(double)));
     LLI_DO(lli_memory_new(ctx, &v->theta, count, sizeof(double)));
     if (owner && owner->white)
         LLI_DO(lli_precondition_share(&v->white, ctx, owner->white));
     else if (D <= WHITE_MAX)
-        LLI_DO(lli_precondition_new(&v->white, ctx, data, K, ridge * (double)K * prior_precision / lli_dataset_weight(data)));
+        LLI_DO(lli_precondition_new(&v->white, ctx, data, v->K, ridge * (double)K * prior_precision / lli_dataset_weight(data), team));
     *out = v;
     v = NULL;
 done:
@@ -88,11 +96,12 @@ void lli_solve_free(lli_solve *v) {
 ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result, float *W, float *b, const float *weights,
                         const ll_head_solve_options *o) {
     int64_t K = v->K, D = v->D, ld = v->ld;
+    float *here = W + v->classes->first * D, *bias = b + v->classes->first;
     memset(v->x, 0, (size_t)(K * ld) * sizeof *v->x);
     for (int64_t k = 0; k < K; k++) {
         for (int64_t j = 0; j < D; j++)
-            v->x[k * ld + j] = (double)W[k * D + j];
-        v->x[k * ld + D] = (double)b[k];
+            v->x[k * ld + j] = (double)here[k * D + j];
+        v->x[k * ld + D] = (double)bias[k];
     }
     if (v->white)
         LLI_TRY(lli_precondition_start(ctx, v->white, v->x));
@@ -100,6 +109,8 @@ ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result,
         lli_objective_weigh(v->objective, weights);
     lli_minimise m = {
         .n = K * ld,
+        .all = v->classes->all * ld,
+        .dot = v->classes->wide ? dot : NULL,
         .function = evaluate,
         .arg = v,
         .tolerance = o->tolerance,
@@ -112,10 +123,11 @@ ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result,
     *result = (lli_solve_result){m.norm, m.iterations, v->passes};
     for (int64_t k = 0; k < K; k++) {
         for (int64_t j = 0; j < D; j++)
-            W[k * D + j] = (float)v->theta[k * ld + j];
-        b[k] = (float)v->theta[k * ld + D];
+            here[k * D + j] = (float)v->theta[k * ld + j];
+        bias[k] = (float)v->theta[k * ld + D];
     }
-    return LL_OK;
+    LLI_TRY(lli_divided_collect(ctx, v->classes, W, D));
+    return lli_divided_collect(ctx, v->classes, b, 1);
 }
 
 ll_status lli_solve_head(ll_context *ctx, ll_head *head, const ll_dataset *data, double prior_precision) {
@@ -123,7 +135,7 @@ ll_status lli_solve_head(ll_context *ctx, ll_head *head, const ll_dataset *data,
     lli_solve *v = NULL;
     lli_solve_result result;
     ll_status status;
-    LLI_DO(lli_solve_new(&v, ctx, data, head->K, prior_precision, NULL));
+    LLI_DO(lli_solve_new(&v, ctx, data, head->K, prior_precision, NULL, ctx->team->together));
     LLI_DO(lli_solve_run(ctx, v, &result, head->W, head->b, NULL, &o));
     head->gradient_norm = result.norm;
     LLI_DO(lli_head_seal(ctx, head));
@@ -177,7 +189,7 @@ static ll_status solve(ll_head **out, ll_context *ctx, const ll_dataset *data, c
     ll_head *head = NULL;
     lli_solve_result result;
     ll_status status;
-    LLI_DO(lli_solve_new(&v, ctx, data, data->K, o->prior_precision, NULL));
+    LLI_DO(lli_solve_new(&v, ctx, data, data->K, o->prior_precision, NULL, ctx->team->together));
     LLI_DO(lli_head_alloc(&head, ctx, data->K, data->rows.D));
     LLI_DO(lli_solve_run(ctx, v, &result, head->W, head->b, NULL, o));
     head->gradient_norm = result.norm;

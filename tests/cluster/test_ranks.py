@@ -93,6 +93,15 @@ def ranks_divide_the_classes_of_a_wide_head(method, options):
         nothing_left("*.partial")
 
 
+@case
+def ranks_solve_for_the_map_of_a_wide_head():
+    wide()
+    options = (*samples.FIT, "--method", "point", "--classes", WIDE)
+    run(*options, "-o", "one.safetensors")
+    ranks(RANKS[-1], *options, "-o", "many.safetensors")
+    same("one.safetensors", "many.safetensors")
+
+
 SEARCH = ("search", "--features", "features.npy", "--labels", "labels.npy", "--test-features", "test_features.npy", "--test-labels", "test_labels.npy",
           "--out-features", "out_features.npy", "--method", "point,sgd,bootstrap", "--lr", "0.1,0.02", "--samples", "2,4", "--epochs", "1")
 

@@ -41,7 +41,7 @@ static void check_inverse(ll_context *ctx, const problem *p, const float *weight
     double *theta = problem_room(K * ld, sizeof *theta);
     memcpy(theta, u, (size_t)(K * ld) * sizeof *u);
     lli_precondition *c;
-    CHECK_OK(ctx, lli_precondition_new(&c, ctx, p->data, K, lambda));
+    CHECK_OK(ctx, lli_precondition_new(&c, ctx, p->data, K, lambda, NULL));
     CHECK_OK(ctx, lli_precondition_theta(ctx, c, theta));
     plain(G, p, weights, lambda);
     for (int64_t k = 0; k < K; k++)
@@ -101,7 +101,7 @@ static void test_overflow(void **state) {
     ll_dataset *data;
     CHECK_OK(ctx, ll_dataset_new(&data, ctx, ll_array_view(z, LL_DTYPE_F32, 2, (int64_t[]){4, 3}), &labels, 2));
     lli_precondition *c;
-    CHECK_FAILS(ctx, LL_ERR_DIVERGED, "too large", lli_precondition_new(&c, ctx, data, 2, 1));
+    CHECK_FAILS(ctx, LL_ERR_DIVERGED, "too large", lli_precondition_new(&c, ctx, data, 2, 1, NULL));
     assert_null(c);
     ll_dataset_free(data);
     ll_context_free(ctx);

@@ -88,6 +88,50 @@ static void test_gradient(void **state) {
     }
 }
 
+/* A very wide head, whose classes are added as integers, against f64; the same bits for any number of threads. */
+static void test_very_wide(void **state) {
+    (void)state;
+    enum { N = 130, D = 2, K = 4099 };
+    double *first = NULL;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        ll_context *ctx = check_context(threads);
+        problem p = problem_new(ctx, N, D, K);
+        weigh(ctx, &p, 0.1, 2);
+        int64_t ld = lli_kernels_stride(D);
+        double *theta = random_theta(&p), *gradient = problem_room(K * ld, sizeof *gradient), value, nll = 0, square = 0, weight = 0;
+        double *expected = problem_room(K * ld, sizeof *expected), *e = problem_room(K, sizeof *e);
+        for (int64_t i = 0; i < N; i++) {
+            double z[D + 1] = {(double)p.z[i * D], (double)p.z[i * D + 1], 1}, w = (double)p.data->weights[i], total = 0;
+            for (int64_t k = 0; k < K; k++)
+                total += e[k] = exp(theta[k * ld] * z[0] + theta[k * ld + 1] * z[1] + theta[k * ld + 2]);
+            for (int64_t k = 0; k < K; k++)
+                for (int64_t j = 0; j <= D; j++)
+                    expected[k * ld + j] += w * (e[k] / total - (k == p.y[i])) * z[j];
+            nll -= w * log(e[p.y[i]] / total);
+            weight += w;
+        }
+        for (int64_t i = 0; i < K * ld; i++)
+            square += theta[i] * theta[i];
+        lli_objective *objective;
+        CHECK_OK(ctx, lli_objective_new(&objective, ctx, p.data, K, 3));
+        CHECK_OK(ctx, lli_objective_run(ctx, objective, &value, gradient, theta));
+        CHECK_NEAR(value, nll / weight + 3 / (2 * weight) * square, 2e-6);
+        for (int64_t i = 0; i < K * ld; i++)
+            CHECK_NEAR(gradient[i], expected[i] / weight + 3 / weight * theta[i], 1e-7);
+        if (first)
+            assert_memory_equal(first, gradient, (size_t)(K * ld) * sizeof *gradient);
+        free(first);
+        first = gradient;
+        free(theta);
+        free(expected);
+        free(e);
+        lli_objective_free(objective);
+        problem_free(&p);
+        ll_context_free(ctx);
+    }
+    free(first);
+}
+
 /* Value and gradient, then the whole solution: the same bits for any number of threads. */
 static void test_threads(void **state) {
     (void)state;
@@ -399,6 +443,7 @@ static void test_overflow(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_very_wide),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_map),
         cmocka_unit_test(test_not_converged),
