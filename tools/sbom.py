@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the bill of materials of a build, SPDX 2.3 as JSON: lastlayer, its program for HDF5, and the libraries they link, in the versions
+"""Writes the bill of materials of a build, SPDX 2.3 as JSON: lastlayer, its programs for HDF5 and MPI, and the libraries they link, in the versions
 that meson found. The same build gives the same bytes: the date is SOURCE_DATE_EPOCH, else that of the commit, else that of meson.build.
-Usage: sbom.py OUT VERSION [USER:NAME=VERSION=LICENCE]..., USER one of lastlayer and lastlayer-h5."""
+Usage: sbom.py OUT VERSION [USER:NAME=VERSION=LICENCE]..., USER one of lastlayer, lastlayer-h5 and lastlayer-mpi."""
 import datetime
 import json
 import os
@@ -46,7 +46,7 @@ def main():
     for link in links:
         user, _, library = link.partition(":")
         name, found, licence = library.split("=")
-        if user == "lastlayer-h5" and not any(p["name"] == user for p in packages):
+        if user != "lastlayer" and not any(p["name"] == user for p in packages):
             packages.append(package(user, version, "MIT", "APPLICATION"))
             relations.append(relation(identity("lastlayer"), "CONTAINS", identity(user)))
         packages.append(package(name, found, licence, "LIBRARY"))

@@ -43,11 +43,12 @@ def the_bill_has_the_versions_that_are_linked():
     header = (SOURCE / "include/lastlayer.h").read_text()
     check(f'"{versions.pop("lastlayer")}"' in header, "another version than the header's")
     versions.pop("lastlayer-h5", None)
+    versions.pop("lastlayer-mpi", None)
     if not shutil.which("pkg-config"):
         raise Skip("no pkg-config")
     check("zlib" in versions and ("hdf5" in versions) == ("LASTLAYER_H5" in os.environ), versions)
     for name, version in versions.items():
-        modules = ["hdf5-serial", "hdf5"] if name == "hdf5" else [name]
+        modules = {"hdf5": ["hdf5-serial", "hdf5"], "openmpi": ["ompi-c"]}.get(name, [name])
         told = [subprocess.run(["pkg-config", "--modversion", m], capture_output=True, text=True).stdout.strip() for m in modules]
         check(version in told, f"{name} {version}; pkg-config has {told}")
 

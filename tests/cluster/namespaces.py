@@ -47,7 +47,7 @@ def remove():
     subprocess.run(["ip", "link", "del", "lltestbr"], stderr=subprocess.DEVNULL)
 
 
-def line(mpi, *command):
+def line(mpi, *command, ranks=COUNT):
     """mpirun in the first namespace, with the agent as its remote shell."""
     inside = ["ip", "netns", "exec", "lltest1", "unshare", "--uts", "sh", "-c", 'hostname lltest1; exec "$@"', "sh"]
     if mpi == "mpich":
@@ -56,7 +56,7 @@ def line(mpi, *command):
         net = "10.77.0.0/24"
         start = ["mpirun.openmpi", "--hostfile", "hosts", "--mca", "plm_rsh_agent", os.path.abspath("agent"), "--mca", "btl", "tcp,self",
                  "--mca", "btl_tcp_if_include", net, "--mca", "oob_tcp_if_include", net]
-    return [*inside, *start, "-n", str(COUNT), *map(str, command)]
+    return [*inside, *start, "-n", str(ranks), *map(str, command)]
 
 
 def cut_link(program, mpi):

@@ -101,6 +101,32 @@ def a_full_disk_on_one_rank():
     same("one.safetensors", "many.safetensors")
 
 
+def writes(pid):
+    """Waits until the process has an output that has no name yet."""
+    for _ in range(6000):
+        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                if os.readlink(link).startswith(os.getcwd()) and "(deleted)" in os.readlink(link):
+                    return
+            except OSError:
+                pass
+        time.sleep(0.005)
+    raise AssertionError("no output")
+
+
+@case
+def a_full_disk_on_one_rank_of_predict():
+    samples.make(n=30000, d=40, k=8)
+    run(*samples.FIT, "--method", "dropout", "--samples", "300", "--epochs", "1", "-o", "ens.safetensors")
+    process = mpirun.start(mpirun.words(2, "predict", "ens.safetensors", *samples.PREDICT, "--threads", "1", "-o", "p.npz"))
+    victims = pids(process.pid, 2)
+    writes(victims[1])
+    resource.prlimit(victims[1], resource.RLIMIT_FSIZE, (4096, 4096))
+    _, said = mpirun.finish(process, 6)
+    check(len(said) == 1 and "rank 1 of 2" in said[0], said)
+    nothing_left("p.npz*")
+
+
 @case
 def an_interrupted_job_goes_on_without_mpi():
     samples.make(n=4000, d=40, k=8)
