@@ -7,6 +7,7 @@
   results.py resnet56 imagenet clinc150         features of $LASTLAYER_TEST_DATA
   results.py promises                           on the features of make demo, and CLINC150 of $LASTLAYER_TEST_DATA
   results.py ood                                images by name, letters and CLINC150 of $LASTLAYER_TEST_DATA
+  results.py laplace                            features of $LASTLAYER_TEST_DATA, and synthetic ones
   results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
 
 It says first what each took the last time. Everything is made in results/, where what is there is not made again: after a kill, run it again.
@@ -22,6 +23,7 @@ import time
 import numpy as np
 
 import ensembles
+import laplace_costs
 import ood_scores
 
 root = pathlib.Path(__file__).resolve().parent.parent
@@ -206,6 +208,16 @@ def ood():
     (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
+def laplace():
+    """What laplace takes on heads of many classes, and how its prior precision is chosen: docs/results/laplace."""
+    laplace_costs.folder.mkdir(parents=True, exist_ok=True)
+    rows = [laplace_costs.imagenet(commands, features("imagenet-resnet50/val5000.npz"), features("imagenet-resnet50/head.npz")),
+            laplace_costs.wide(commands)]
+    priors = laplace_costs.priors(lastlayer, commands, features("clinc150/clinc150.npz"))
+    keep("laplace")
+    (root / "docs/results/laplace/tables.md").write_text(laplace_costs.table(rows) + "\n" + laplace_costs.table(priors))
+
+
 def cost(folder):
     """What the commands of an experiment took the last time."""
     file = root / "docs/results" / folder / "run.json"
@@ -219,7 +231,7 @@ RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": 
        "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
        "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "clinc150": (clinc150, "clinc150"), "quickdraw": (quickdraw, "quickdraw"),
        "imagenet": (imagenet, "imagenet-resnet50"),
-       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood")}
+       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:
