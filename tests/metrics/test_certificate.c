@@ -281,6 +281,40 @@ static void test_refusals(void **state) {
     ll_context_free(ctx);
 }
 
+/* Each hash knows its rows, and not those of the other: any confidence or decided class, any true class. */
+static void test_hashes(void **state) {
+    (void)state;
+    static rows r;
+    ll_context *ctx = check_context(1);
+    fill(&r, 300, 0);
+    ll_outcome points = outcome_of(&r, 300);
+    ll_certify_options o = ll_certify_options_default();
+    o.risk = 0.2;
+    char before[2][LLI_HASH_TEXT] = {{0}};
+    for (int change = 0; change < 7; change++) { /* nothing; then the first and the last of each */
+        ll_certificate *c;
+        rows kept = r;
+        int64_t row = change % 2 ? 0 : 299;
+        if (change > 4)
+            r.truth[row] = (r.truth[row] + 1) % K;
+        else if (change > 2)
+            r.label[row] = (r.label[row] + 1) % K;
+        else if (change > 0)
+            r.sr[row] *= 1 - 1e-9;
+        points.probs.data = NULL;
+        CHECK_OK(ctx, ll_certify(&c, ctx, &points, NULL, &o));
+        if (change == 0) {
+            memcpy(before[0], c->rows_hash, sizeof before[0]);
+            memcpy(before[1], c->labels_hash, sizeof before[1]);
+        }
+        assert_int_equal(strcmp(c->rows_hash, before[0]) != 0, change > 0 && change <= 4);
+        assert_int_equal(strcmp(c->labels_hash, before[1]) != 0, change > 4);
+        ll_certificate_free(c);
+        r = kept;
+    }
+    ll_context_free(ctx);
+}
+
 /* Each class keeps its promise in all but a share delta of trials, together. */
 static void test_simulated_classes(void **state) {
     (void)state;
@@ -295,9 +329,8 @@ static void test_simulated_classes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),           cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_out_and_coverage),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_simulated_classes),
+        cmocka_unit_test(test_classes), cmocka_unit_test(test_costs),    cmocka_unit_test(test_out_and_coverage),
+        cmocka_unit_test(test_hashes),  cmocka_unit_test(test_refusals), cmocka_unit_test(test_simulated_classes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
