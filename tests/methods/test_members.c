@@ -271,6 +271,57 @@ static void test_record(void **state) {
     scene_free(&s);
 }
 
+/* Words of shuffle, and which options the record of a fit has: those of steps not where MAPs are solved for, the rest where it says more
+ * than the default. */
+static void test_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *word;
+        int64_t rows;
+    } words[] = {{NULL, 0},
+                 {"full", 0},
+                 {"independent", 0},
+                 {"block:1", 1},
+                 {"block:16384", 16384},
+                 {"block:0", -1},
+                 {"block:", -1},
+                 {"block:5x", -1},
+                 {"block;5", -1},
+                 {"blocks:5", -1},
+                 {"block:-5", -1},
+                 {"fuller", -1},
+                 {"", -1},
+                 {"block:1234567890", 1234567890}};
+    for (size_t i = 0; i < LLI_COUNT(words); i++) {
+        lli_chain_options o = {.block_rows = 7, .independent = i % 2};
+        lli_fit_set_shuffle(&o, words[i].word);
+        assert_int_equal(lli_fit_block_rows(words[i].word), words[i].rows);
+        assert_int_equal(o.block_rows, words[i].rows);
+        assert_int_equal(o.independent, i == 2);
+    }
+    static const char *const of_steps = " lr batch-size epochs shuffle lr-t0 lr-power ";
+    for (int c = 0; c < 16; c++) {
+        ll_fit_options o = ll_fit_options_default();
+        o.method = c & 8 ? "sgld" : "bootstrap";
+        o.solve = c & 1;
+        o.chains = c & 2 ? 3 : 1;
+        o.control_variates = c & 4 ? "on" : "off";
+        size_t count;
+        const ll_option *table = ll_fit_options_table(&count);
+        for (size_t i = 0; i < count; i++) {
+            char word[64];
+            snprintf(word, sizeof word, " %s ", table[i].name);
+            bool expected = strcmp(table[i].name, "chains") == 0             ? c & 2
+                            : strcmp(table[i].name, "precondition") == 0     ? false
+                            : strcmp(table[i].name, "control-variates") == 0 ? (c & 4) && (c & 8)
+                            : strcmp(table[i].name, "solve") == 0            ? c & 1
+                                                                             : !(strstr(of_steps, word) && (c & 1) && !(c & 8));
+            if (lli_fit_records(table[i].offset, &o) != expected)
+                fail_msg("case %d: %s", c, table[i].name);
+        }
+    }
+}
+
 /* Whichever allocation fails; and a part does its share of the tasks alone. */
 static void test_memory_and_parts(void **state) {
     (void)state;
@@ -319,9 +370,10 @@ static void test_memory_and_parts(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),          cmocka_unit_test(test_cycles), cmocka_unit_test(test_trained),
-        cmocka_unit_test(test_single),           cmocka_unit_test(test_rows),   cmocka_unit_test(test_record),
-        cmocka_unit_test(test_memory_and_parts),
+        cmocka_unit_test(test_samples), cmocka_unit_test(test_cycles),
+        cmocka_unit_test(test_trained), cmocka_unit_test(test_single),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_words),
+        cmocka_unit_test(test_record),  cmocka_unit_test(test_memory_and_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
