@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer python mpi check-cluster setup check check-long check-python wheel demo install bench bench-networks bench-scale results oracle fuzz torture mutants cross dist clean
+.PHONY: build/lastlayer python mpi check-cluster setup check check-long check-python wheel demo install bench bench-networks bench-scale results oracle oracle-pypi fuzz torture mutants cross dist clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build product
@@ -97,6 +97,10 @@ results:        ## the experiments of docs/results, hours in all: ARGS="mnist fa
 oracle:         ## make the committed fixtures again and compare
 	@tools/setup build check oracle
 	@$(PYTHON) tools/oracle.py
+
+oracle-pypi:    ## the same for the fixture of laplace-torch, which pip installs from PyPI into build/oracle-pypi
+	@tools/setup build
+	@$(PYTHON) tools/oracle_pypi.py build
 
 cross:          ## the stage of make check that runs aarch64 under qemu
 	@tools/setup build check

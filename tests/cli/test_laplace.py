@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """laplace against a Hessian that numpy builds as it is written, and by quadrature; its files, links, keys and bad input."""
+import json
+
 import numpy as np
 
-from tap import case, cases_of, check, fails, main, run
+from tap import SOURCE, case, cases_of, check, fails, main, run
 from tensors import rewrite, tensors
 
 USAGE, FORMAT, DATA = 2, 4, 5
@@ -115,6 +117,23 @@ def weights_multiply_the_terms(structure, kind):
     mu -= mu.mean(1, keepdims=True)
     p = predict("e.safetensors", "--link", "probit")
     check(np.allclose(p["probs"], softmax(mu / np.sqrt(1 + np.pi / 8 * variance)), rtol=3e-4, atol=1e-6), "other variances")
+
+
+@cases_of([(f"{peer}, {i}", peer, ours, i) for peer, ours in (("full", "full"), ("kron", "kfac"), ("diag", "diag")) for i in range(3)])
+def variances_are_those_of_laplace_torch(peer, structure, number):
+    """f_var of its fixture, made by make oracle-pypi, from the factors in our file."""
+    c = json.loads((SOURCE / "tests/fixtures/laplace_torch.json").read_text())["cases"][number]
+    np.save("z.npy", np.array(c["z"], np.float32)), np.save("y.npy", np.array(c["y"], np.int32))
+    np.savez("head.npz", W=np.array(c["W"], np.float32), b=np.array(c["b"], np.float32))
+    a, _ = fit("e.safetensors", "--head", "head.npz", "--structure", structure, "--prior-precision", c["tau"], "--common-mode")
+    x = with_one(np.array(c["new"]))
+    if structure == "full":
+        got = logit_covariance(a["laplace_P"], np.array(c["new"]), centred=False)
+    else:
+        s = (x @ a.get("laplace_V", np.eye(x.shape[1])).T)**2 @ a["laplace_R"].T
+        U = a.get("laplace_U", np.eye(s.shape[1]))
+        got = np.einsum("ik,ni,il->nkl", U, s, U)
+    check(np.allclose(got, c[peer], rtol=1e-5, atol=1e-6 * np.max(c[peer])), abs(got - c[peer]).max())
 
 
 @case
