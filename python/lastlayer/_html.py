@@ -26,8 +26,7 @@ def _table(lines: List[str]) -> str:
                 body[-1][i] += f"<br><small>{cell}</small>" if cell else ""
         else:
             body.append(list(row))
-    left = all(row and not row[0][:1].isdigit() for row in body)  # a column of names, not of numbers
-    align = ["left" if left and i == 0 else "right" for i in range(len(names))]
+    align = ["right" if rule.endswith(":") else "left" for rule in _cells(lines[1])]
     head = "".join(f'<th style="text-align:{a}">{name}</th>' for name, a in zip(names, align))
     made = "".join("<tr>" + "".join(f'<td style="text-align:{a};vertical-align:top">{cell}</td>' for cell, a in zip(row, align)) + "</tr>" for row in body)
     table = f'<table><thead><tr>{head}</tr></thead><tbody>{made}</tbody></table>'
