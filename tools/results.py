@@ -8,6 +8,7 @@
   results.py promises                           on the features of make demo, and CLINC150 of $LASTLAYER_TEST_DATA
   results.py ood                                images by name, letters and CLINC150 of $LASTLAYER_TEST_DATA
   results.py laplace                            features of $LASTLAYER_TEST_DATA, and synthetic ones
+  results.py posterior                          on the features of make demo, and those of $LASTLAYER_TEST_DATA
   results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
 
 It says first what each took the last time. Everything is made in results/, where what is there is not made again: after a kill, run it again.
@@ -25,6 +26,7 @@ import numpy as np
 import ensembles
 import laplace_costs
 import ood_scores
+import posterior
 
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
@@ -218,6 +220,20 @@ def laplace():
     (root / "docs/results/laplace/tables.md").write_text(laplace_costs.table(rows) + "\n" + laplace_costs.table(priors))
 
 
+def near():
+    """Every method beside a long run of hmc: docs/results/posterior."""
+    if not os.path.exists("demo/encoded.npz"):
+        sys.exit("results: demo/encoded.npz is missing; make demo makes it")
+    tasks = {"Fashion-MNIST": "demo/encoded.npz", "CIFAR-10, ResNet-56": features("cifar10-resnet56/features.npz")}
+    results = {}
+    for name, path in tasks.items():
+        results[name] = posterior.Task(lastlayer, path, pathlib.Path("results/posterior", name.lower().replace(", ", "-")), 600).all()
+    keep("posterior")
+    to = root / "docs/results/posterior"
+    (to / "tables.md").write_text(posterior.page(results))
+    (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
 def cost(folder):
     """What the commands of an experiment took the last time."""
     file = root / "docs/results" / folder / "run.json"
@@ -231,7 +247,7 @@ RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": 
        "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
        "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "clinc150": (clinc150, "clinc150"), "quickdraw": (quickdraw, "quickdraw"),
        "imagenet": (imagenet, "imagenet-resnet50"),
-       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace")}
+       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace"), "posterior": (near, "posterior")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:
