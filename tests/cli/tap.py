@@ -10,6 +10,7 @@ import tempfile
 import traceback
 
 COMMAND = os.environ.get("LASTLAYER", "lastlayer")
+PLAIN = b"__asan_init" not in pathlib.Path(COMMAND).read_bytes() if os.path.exists(COMMAND) else True  # sanitizers take memory and time of their own
 SOURCE = pathlib.Path(os.environ.get("LASTLAYER_SOURCE", pathlib.Path(__file__).parent.parent.parent))
 TIMEOUT = 240
 cases = []

@@ -14,11 +14,10 @@ import numpy as np
 import images
 import samples
 import tensors
-from tap import COMMAND, TIMEOUT, case, cases_of, check, main, run
+from tap import COMMAND, PLAIN, TIMEOUT, case, cases_of, check, main, run
 
 FORMAT, DATA, MEMORY = 4, 5, 8
 MB = 1 << 20
-PLAIN = b"__asan_init" not in pathlib.Path(COMMAND).read_bytes()  # sanitizers take memory and time of their own
 BUDGET = ["64 times its size plus 32 MiB", "give --memory BYTES"]
 
 

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 import samples
-from tap import COMMAND, TIMEOUT, Skip, case, cases_of, check, fails, main, run, snapshot
+from tap import COMMAND, PLAIN, TIMEOUT, Skip, case, cases_of, check, fails, main, run, snapshot
 
 WRITE, USAGE = 6, 2
 
@@ -157,11 +157,12 @@ def big():
     np.save("labels.npy", y)
 
 
+SLOWER = 1 if PLAIN else 10
 LONG = {
-    "sgd": ("--method", "sgd", "--samples", "500"),
-    "sgld": ("--method", "sgld", "--samples", "300"),
-    "dropout": ("--method", "dropout", "--epochs", "500"),
-    "bootstrap": ("--method", "bootstrap", "--samples", "20", "--epochs", "30"),
+    "sgd": ("--method", "sgd", "--samples", 500 // SLOWER),
+    "sgld": ("--method", "sgld", "--samples", 300 // SLOWER),
+    "dropout": ("--method", "dropout", "--epochs", 500 // SLOWER),
+    "bootstrap": ("--method", "bootstrap", "--samples", 20, "--epochs", 30 // SLOWER),
 }
 
 
