@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "inputs.h"
+#include "ranks.h"
 #include "term.h"
 
 typedef struct fit_args {
@@ -14,7 +15,7 @@ typedef struct fit_args {
     network_args network;
     val_args val;
     ll_fit_options options;
-    const char *output, *part;
+    const char *output, *part, *members_out;
     int64_t threads;
     bool resume;
 } fit_args;
@@ -33,6 +34,8 @@ static const ll_option run_table[] = {
      .help = "continue an interrupted run from FILE.partial; the result is the same to the bit"},
     {.name = "part", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, part), .arg = "I/N", .standard = "all of it",
      .help = "do share I of N, whole members or chains, into FILE.part-I-of-N; lastlayer merge puts the parts together"},
+    {.name = "members-out", .type = LL_OPTION_TEXT, .offset = offsetof(fit_args, members_out), .arg = "FILE", .standard = "not drawn",
+     .help = "with --method laplace: also draw the S members from the Gaussian and write them as an ordinary ensemble, .safetensors"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = offsetof(fit_args, threads), .arg = "T", .min = 1, .max = 1024,
      .standard = "all processors", .help = "worker threads; the result does not depend on it"},
 };
@@ -94,6 +97,20 @@ static void summary(const fit_args *args, int64_t K, int64_t D, double seconds) 
                S == 1 ? "" : "s", K, D, seconds, args->output);
 }
 
+static ll_status check_members_out(const fit_args *args) {
+    if (!ll_method_uses(args->options.method, "structure"))
+        return complain(LL_ERR_USAGE,
+                        "--members-out draws from a Gaussian, which --method laplace has; the members of %s are in --output already",
+                        args->options.method);
+    if (args->part)
+        return complain(LL_ERR_USAGE, "--members-out and --part do not go together; one process draws the members of the merged ensemble");
+    if (strcmp(args->members_out, args->output) == 0)
+        return complain(LL_ERR_USAGE, "--members-out and --output are both %s; give them different names", args->output);
+    const char *inputs[] = {args->training.features, args->training.labels, args->training.head, args->training.bias};
+    ll_status status = inputs_check_output(args->members_out, inputs, COUNT(inputs));
+    return status == LL_OK ? inputs_check_safetensors(args->members_out, "an ensemble") : status;
+}
+
 static ll_status check(const fit_args *args, const parsed *typed) {
     const char *example = "lastlayer fit --features features.npy --labels labels.npy -o ens.safetensors";
     const training_args *t = &args->training;
@@ -111,7 +128,7 @@ static ll_status check(const fit_args *args, const parsed *typed) {
         status = inputs_part(&part, &parts, args->part);
     if (status == LL_OK)
         status = inputs_check_safetensors(args->output, "an ensemble");
-    return status;
+    return status == LL_OK && args->members_out ? check_members_out(args) : status;
 }
 
 /* All of it, or one part. */
@@ -127,6 +144,21 @@ static ll_status write_members(ll_context *ctx, const fit_args *args, const ll_d
                    : ll_fit_write(NULL, ctx, args->output, data, head, options, args->resume);
 }
 
+/* From the ensemble as it was written. */
+static ll_status draw_members(ll_context *ctx, const fit_args *args) {
+    ll_ensemble *ensemble = NULL, *drawn = NULL;
+    ll_status status = ll_ensemble_read(&ensemble, ctx, args->output);
+    if (status == LL_OK)
+        status = ll_ensemble_draw(&drawn, ctx, ensemble);
+    if (status == LL_OK)
+        status = ll_ensemble_write(ctx, args->members_out, drawn);
+    if (status == LL_OK)
+        term_note("%" PRId64 " members drawn from the Gaussian -> %s", ll_ensemble_samples(drawn), args->members_out);
+    ll_ensemble_free(drawn);
+    ll_ensemble_free(ensemble);
+    return status;
+}
+
 static ll_status fit_features(ll_context *ctx, const fit_args *args, double start) {
     ll_dataset *data = NULL, *val = NULL;
     ll_head *head = NULL;
@@ -140,6 +172,8 @@ static ll_status fit_features(ll_context *ctx, const fit_args *args, double star
         status = write_members(ctx, args, data, head, NULL, &options);
     if (status == LL_OK)
         summary(args, head ? ll_head_classes(head) : ll_dataset_classes(data), ll_dataset_features(data), term_seconds() - start);
+    if (status == LL_OK && args->members_out && ranks_first())
+        status = draw_members(ctx, args);
     ll_head_free(head);
     ll_dataset_free(val);
     ll_dataset_free(data);

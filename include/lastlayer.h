@@ -605,6 +605,9 @@ LL_API ll_status ll_ensemble_new(ll_ensemble **out, ll_context *ctx, ll_array we
 /* S members; immutable. MC-Dropout stores one parameter vector and makes S members of it by masks at prediction. One that was read keeps
  * its file mapped: the file may be removed or replaced by rename meanwhile, but not written into. */
 LL_API ll_status ll_ensemble_read(ll_ensemble **out, ll_context *ctx, const char *path) LL_CHECK_RESULT;
+/* S members of an ensemble that keeps a Gaussian in their place (laplace), as parameters, without its scores, calibration and certificate.
+ * They give other draws than its predictions: parameters are drawn, not the logits of each row. */
+LL_API ll_status ll_ensemble_draw(ll_ensemble **out, ll_context *ctx, const ll_ensemble *of) LL_CHECK_RESULT;
 LL_API ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble) LL_CHECK_RESULT;
 /* The bytes of that file, to free with ll_bytes_free; and back, from a copy of them. */
 LL_API ll_status ll_ensemble_write_bytes(void **out, size_t *size, ll_context *ctx, const ll_ensemble *ensemble) LL_CHECK_RESULT;

@@ -95,6 +95,10 @@ class Ensemble:
         """Writes the ensemble, with its calibration and certificate, .safetensors."""
         native.ensemble_write(self._handle, path_text(path), how())
 
+    def draw(self) -> "Ensemble":
+        """The members of an ensemble of laplace, which keeps a Gaussian in their place: S heads drawn from it."""
+        return Ensemble(native.ensemble_draw(self._handle, how()))
+
     def to_bytes(self) -> bytes:
         """The bytes of that file."""
         return native.ensemble_write(self._handle, None, how())

@@ -92,6 +92,27 @@ static PyObject *ensemble_write(PyObject *module, PyObject *args) {
     return result;
 }
 
+typedef struct draw_call {
+    const ll_ensemble *of;
+    ll_ensemble *drawn;
+} draw_call;
+
+static ll_status run_draw(ll_context *ctx, void *arguments) {
+    draw_call *c = arguments;
+    return ll_ensemble_draw(&c->drawn, ctx, c->of);
+}
+
+/* ensemble_draw(ensemble, how) */
+static PyObject *ensemble_draw(PyObject *module, PyObject *args) {
+    (void)module;
+    PyObject *ensemble, *how;
+    draw_call c = {0};
+    if (!PyArg_ParseTuple(args, "OO", &ensemble, &how) || !(c.of = handle_get(ensemble, HANDLE_ENSEMBLE)))
+        return NULL;
+    int status = call_run(how, run_draw, &c);
+    return handle_made(status, HANDLE_ENSEMBLE, c.drawn, NULL);
+}
+
 static PyObject *meta_of(const ll_ensemble *ensemble) {
     PyObject *meta = PyDict_New();
     for (int64_t i = 0; meta && i < ll_ensemble_meta_count(ensemble); i++) {
@@ -200,6 +221,7 @@ static PyObject *methods(PyObject *module, PyObject *unused) {
 PyMethodDef ensemble_functions[] = {
     {"fit", fit, METH_VARARGS, NULL},
     {"ensemble_read", ensemble_read, METH_VARARGS, NULL},
+    {"ensemble_draw", ensemble_draw, METH_VARARGS, NULL},
     {"ensemble_write", ensemble_write, METH_VARARGS, NULL},
     {"ensemble_info", ensemble_info, METH_O, NULL},
     {"ensemble_memory", ensemble_memory, METH_VARARGS, NULL},

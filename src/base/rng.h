@@ -33,6 +33,7 @@ typedef enum lli_purpose {
     LLI_PURPOSE_MOMENTUM = 50, /* hmc: step = draw, index = parameter in white coordinates */
     LLI_PURPOSE_ACCEPT = 51,   /* hmc: step = draw; draw 0 = length of the trajectory, 1 = accepted or not */
     LLI_PURPOSE_SWAG = 52,     /* swag: step 0 = a normal per parameter, 1 = one per deviation */
+    LLI_PURPOSE_DRAWN = 53,    /* parameters drawn from a Gaussian: member = member, index = parameter */
     LLI_PURPOSE_BANK = 48,     /* training rows that new ones are held against: step = 0, draw = place of a shuffle */
     LLI_PURPOSE_INTERVAL = 24, /* resampling of evaluated points: step = draw, member = kind of draw, block = part of the points */
     LLI_PURPOSE_TEST = 255     /* test data */

@@ -136,6 +136,38 @@ def variances_are_those_of_laplace_torch(peer, structure, number):
     check(np.allclose(got, c[peer], rtol=1e-5, atol=1e-6 * np.max(c[peer])), abs(got - c[peer]).max())
 
 
+@cases_of([(f"{s}{' with the common mode' if c else ''}", s, c) for s in STRUCTURES for c in (False, True)])
+def members_have_the_covariance_of_numpy(structure, common):
+    """Of all parameters, over 20000 members; the same file for any number of threads, and predictions take it like any other."""
+    z, _, new = problem()
+    S, more = 20000, ("--common-mode",) if common else ()
+    for threads in (1, 3):
+        run(*FIT, "--structure", structure, *more, "--samples", S, "--threads", threads, "-o", "e.safetensors", "--members-out", f"m{threads}.safetensors")
+    check(open("m1.safetensors", "rb").read() == open("m3.safetensors", "rb").read(), "the members depend on the threads")
+    head, members = tensors("e.safetensors")[0], tensors("m1.safetensors")[0]
+    theta = np.concatenate([members["W"], members["b"][:, :, None]], 2).astype(float)
+    star = np.concatenate([head["W"][0], head["b"][0][:, None]], 1).astype(float)
+    P = covariance(head, z, structure)
+    if not common:
+        C = np.kron(np.eye(K) - 1 / K, np.eye(D + 1))
+        P = C @ P @ C
+    deviation = (theta - star).reshape(S, -1)
+    found, size = deviation.T @ deviation / S, np.sqrt(np.diag(P))
+    check(np.all(np.abs(deviation.mean(0)) < 5 * size / np.sqrt(S) + 1e-6), "the members are not around theta*")
+    check(np.all(np.abs(found - P) < 6 * np.outer(size, size) / np.sqrt(S) + 1e-6), f"{np.abs(found - P).max()}")
+    p = predict("m1.safetensors")["probs"]
+    expected = softmax(np.einsum("skd,nd->snk", theta, with_one(new))).mean(0)
+    check(np.allclose(p, expected, rtol=0, atol=1e-5), "predictions of the members")
+
+
+@case
+def members_are_drawn_from_a_gaussian_only():
+    problem()
+    fails(USAGE, "fit", "--features", "z.npy", "--labels", "y.npy", "--method", "sgd", "-o", "e.safetensors", "--members-out", "m.safetensors", words="laplace")
+    fails(USAGE, *FIT, "--part", "1/2", "-o", "e.safetensors", "--members-out", "m.safetensors", words="--part")
+    fails(USAGE, *FIT, "-o", "e.safetensors", "--members-out", "e.safetensors", words="e.safetensors")
+
+
 @case
 def two_classes_and_one_feature_by_quadrature():
     rng = np.random.default_rng(2)

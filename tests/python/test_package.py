@@ -76,6 +76,11 @@ def the_prior_can_be_chosen():
     assert ensemble.to_bytes() == (folder / "v.safetensors").read_bytes()
     ensemble = ll.fit(X, y, method="laplace", prior_precision="evidence")
     assert ensemble.provenance["prior-precision-by"] == "evidence" and float(ensemble.provenance["prior-precision"]) > 0
+    command("fit", "--features", f"{folder}/data.npz:X", "--labels", f"{folder}/data.npz:y", "--method", "laplace", "--samples", 7, "-o", folder / "l.safetensors",
+            "--members-out", folder / "m.safetensors")
+    drawn = ll.fit(X, y, method="laplace", samples=7).draw()
+    assert drawn.to_bytes() == (folder / "m.safetensors").read_bytes() and drawn.W.shape[0] == 7
+    raises(ll.UsageError, drawn.draw, "no Gaussian")
     raises(ll.UsageError, lambda: ll.fit(X, y, method="laplace", prior_precision="validation"), "val_features", "val_labels", "prior_precision=evidence")
     raises(TypeError, lambda: ll.fit(X, y, prior_precision="evident"), "prior_precision", "evidence|validation")
 
