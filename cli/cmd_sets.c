@@ -57,7 +57,7 @@ static ll_status check(const sets_args *args, const char *operand) {
 
 static const char *ensemble_of(const ll_predictions *p) {
     for (int64_t i = 0; i < ll_predictions_meta_count(p); i++)
-        if (strcmp(ll_predictions_meta_key(p, i), "ensemble_digest") == 0)
+        if (strcmp(ll_predictions_meta_key(p, i), "ensemble_sha256") == 0)
             return ll_predictions_meta_value(p, i);
     return NULL;
 }

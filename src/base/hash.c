@@ -66,33 +66,6 @@ void lli_hash_add(lli_hash *hash, const void *bytes, size_t count) {
         memcpy(hash->pending, p + count / 64 * 64, count % 64);
 }
 
-/* The numbers that SHA-512 begins with: four lanes begin as the last four, and the others multiply. */
-static const uint64_t lane_factor[4] = {0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1};
-static const uint64_t lane_start[4] = {0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
-
-static inline void mix(uint64_t lane[4], const unsigned char *block) {
-    for (int i = 0; i < 4; i++) {
-        uint64_t word[2];
-        memcpy(word, block + 16 * i, sizeof word);
-        unsigned __int128 product = (unsigned __int128)(lane[i] ^ word[0]) * (lane_factor[i] ^ word[1]);
-        lane[i] = (uint64_t)product ^ (uint64_t)(product >> 64);
-    }
-}
-
-void lli_hash_add_sum(lli_hash *hash, const void *bytes, size_t count) {
-    const unsigned char *p = bytes;
-    unsigned char last[64] = {0};
-    uint64_t lane[4];
-    memcpy(lane, lane_start, sizeof lane);
-    for (size_t blocks = count / 64; blocks > 0; blocks--, p += 64)
-        mix(lane, p);
-    if (count % 64) {
-        memcpy(last, p, count % 64);
-        mix(lane, last);
-    }
-    lli_hash_add(hash, lane, sizeof lane);
-}
-
 /* The padding: the state is the hash then. */
 static void end(lli_hash *hash) {
     uint64_t bits = hash->bytes * 8;

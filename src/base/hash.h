@@ -22,10 +22,6 @@ void lli_hash_add(lli_hash *hash, const void *bytes, size_t count);
 void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]); /* ends the hash */
 uint64_t lli_hash_start(lli_hash *hash);                     /* its first 64 bits as a number; ends it too */
 
-/* Adds 32 bytes that all of these bytes decide, at a hundredth of the price: who edits or mixes up an array changes them, but who wants
- * other bytes with the same sum finds some. docs/math/certificates.md */
-void lli_hash_add_sum(lli_hash *hash, const void *bytes, size_t count);
-
 /* What lli_hash_add is made of: `count` blocks of 64 bytes into the state, plainly and with the instructions of x86, where the processor
  * has them. */
 extern const uint32_t lli_hash_constant[64];

@@ -88,8 +88,6 @@ struct ll_ensemble {
 ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) LL_CHECK_RESULT;
 /* SHA-256 of the tensors, weights, scaling, calibration and masks; not of the cut, and not of the record. */
 void lli_ensemble_hash(const ll_ensemble *ensemble, char out[LLI_HASH_TEXT]);
-/* The same of lli_hash_add_sum of each array: cheap enough for every prediction. */
-void lli_ensemble_digest(const ll_ensemble *ensemble, char out[LLI_HASH_TEXT]);
 /* The first S members, as a view that lives as long as `ensemble`: what fitting S members gives, bit for bit. Not to be freed or
  * written. */
 ll_ensemble lli_ensemble_prefix(const ll_ensemble *ensemble, int64_t S);

@@ -7,8 +7,7 @@
 const char *const lli_certificate_entries[] = {LLI_CERTIFICATE_JSON, LLI_CERTIFICATE_STATEMENT, LLI_CERTIFICATE_BY,
                                                LLI_CERTIFICATE_ENSEMBLE, NULL};
 
-/* `add`: how the arrays enter. */
-static void identify(const ll_ensemble *e, void (*add)(lli_hash *, const void *, size_t), char out[LLI_HASH_TEXT]) {
+void lli_ensemble_hash(const ll_ensemble *e, char out[LLI_HASH_TEXT]) {
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
     lli_ensemble_plan plan = e->plan;
     plan.cut = NULL; /* it decides which answers are given, not what they are */
@@ -22,7 +21,7 @@ static void identify(const ll_ensemble *e, void (*add)(lli_hash *, const void *,
             bytes *= (size_t)a->shape[axis];
         lli_hash_add(&hash, arrays[i].name, strlen(arrays[i].name) + 1);
         lli_hash_add(&hash, a->shape, (size_t)a->rank * sizeof *a->shape);
-        add(&hash, i < plan.model->tensors ? e->tensor[i] : a->data, bytes);
+        lli_hash_add(&hash, i < plan.model->tensors ? e->tensor[i] : a->data, bytes);
     }
     const uint64_t masks[] = {plan.drop16, plan.drop16 ? plan.seed : 0};
     lli_hash_add(&hash, masks, sizeof masks);
@@ -32,12 +31,4 @@ static void identify(const ll_ensemble *e, void (*add)(lli_hash *, const void *,
     if (plan.gaussian.structure)
         lli_hash_add(&hash, draws, sizeof draws);
     lli_hash_text(&hash, out);
-}
-
-void lli_ensemble_hash(const ll_ensemble *e, char out[LLI_HASH_TEXT]) {
-    identify(e, lli_hash_add, out);
-}
-
-void lli_ensemble_digest(const ll_ensemble *e, char out[LLI_HASH_TEXT]) {
-    identify(e, lli_hash_add_sum, out);
 }

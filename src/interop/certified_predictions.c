@@ -31,7 +31,7 @@ ll_status ll_certify_predictions(ll_certificate **out, ll_context *ctx, const ll
     LLI_TRY(ll_certify(out, ctx, &points->view, out_points ? &out_points->view : NULL, options));
     ll_certificate *c = *out;
     take_hash(c->features_hash, rows);
-    take_hash(c->ensemble_digest, meta(points, LLI_ANSWERS_ENSEMBLE));
+    take_hash(c->ensemble_hash, meta(points, LLI_ANSWERS_ENSEMBLE));
     if (*c->label_rule) /* decided by costs just now */
         return LL_OK;
     size_t length = LLI_MIN(strlen(rule), sizeof c->label_rule - 1);

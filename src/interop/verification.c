@@ -154,7 +154,7 @@ static ll_status compare(findings *f, ll_context *ctx, const ll_certificate *c) 
     compare_text(f, "labels_sha256", c->labels_hash);
     compare_text(f, "rows_sha256", c->rows_hash);
     compare_text(f, "features_sha256", c->features_hash);
-    compare_text(f, "ensemble_digest", c->ensemble_digest);
+    compare_text(f, "ensemble_sha256", c->ensemble_hash);
     compare_number(f, "n_out", (double)i->n_out);
     compare_number(f, "accepted_out", (double)i->accepted_out);
     LLI_TRY(compare_cut(f, ctx, i, &c->result));

@@ -18,11 +18,10 @@ struct ll_certificate {
     int64_t K;                       /* of costs */
     lli_certify_sgr sgr;
     uint64_t seed;
-    char rows_hash[LLI_HASH_TEXT], labels_hash[LLI_HASH_TEXT];         /* of the confidence and the decided classes; of the true ones */
-    char features_hash[LLI_HASH_TEXT], ensemble_digest[LLI_HASH_TEXT]; /* that were predicted, and by what; "" if unknown */
-    char ensemble_hash[LLI_HASH_TEXT];                                 /* of the ensemble that it is stored in; "" before */
-    char label_rule[16];                                               /* how labels were decided; "" if unknown */
-    int64_t uses;                                                      /* of these rows, this one included; 0 = not known */
+    char rows_hash[LLI_HASH_TEXT], labels_hash[LLI_HASH_TEXT];       /* of the confidence and the decided classes; of the true ones */
+    char features_hash[LLI_HASH_TEXT], ensemble_hash[LLI_HASH_TEXT]; /* that were predicted, and by what; "" if unknown */
+    char label_rule[16];                                             /* how labels were decided; "" if unknown */
+    int64_t uses;                                                    /* of these rows, this one included; 0 = not known */
 };
 
 /* The caller's options, checked as far as they can be without rows. */

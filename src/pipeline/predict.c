@@ -132,7 +132,7 @@ static ll_status job_new(job **out, ll_context *ctx, const ll_ensemble *given, c
                                          .by = ll_confidence_find(o->by),
                                          .threshold = o->threshold};
     LLI_DO(lli_answers_describe(ctx, &j->provenance, e, data, &j->request.rule));
-    LLI_DO(lli_answers_certified(ctx, &j->request.rule, e));
+    LLI_DO(lli_answers_certified(ctx, &j->request.rule, e, lli_provenance_get(&j->provenance, "ensemble_sha256")));
     lli_predict_plan_init(&j->plan, e, data, to_table ? NULL : o->out, &j->request, to_table != NULL);
     j->plan.provenance = &j->provenance;
     *out = j;

@@ -11,22 +11,21 @@
 ll_status lli_answers_describe(ll_context *ctx, lli_provenance *out, const ll_ensemble *ensemble, const ll_dataset *data,
                                const lli_predict_rule *rule) {
     const lli_provenance *from = &ensemble->plan.provenance;
-    char digest[LLI_HASH_TEXT], rows[LLI_HASH_TEXT];
+    char hash[LLI_HASH_TEXT], rows[LLI_HASH_TEXT];
     for (int64_t i = 0; i < from->count; i++)
         LLI_TRY(lli_provenance_add(ctx, out, from->pairs[i].key, from->pairs[i].value));
     for (int i = 0; lli_certificate_entries[i]; i++)
         LLI_TRY(lli_provenance_set(ctx, out, lli_certificate_entries[i], NULL));
     LLI_TRY(lli_provenance_set(ctx, out, LLI_CLASS_NAMES, NULL));
-    lli_ensemble_digest(ensemble, digest);
+    lli_ensemble_hash(ensemble, hash);
     if (data->labels) /* a certificate may be made of these answers */
         LLI_TRY(lli_dataset_known_hash(rows, ctx, data));
     LLI_TRY(lli_provenance_set(ctx, out, LLI_ANSWERS_ROWS, data->labels ? rows : data->features_hash));
-    LLI_TRY(lli_provenance_set(ctx, out, LLI_ANSWERS_ENSEMBLE, digest));
+    LLI_TRY(lli_provenance_set(ctx, out, LLI_ANSWERS_ENSEMBLE, hash));
     return lli_provenance_set(ctx, out, LLI_ANSWERS_LABEL, rule->costs ? "costs" : rule->by_votes ? "votes" : "mean");
 }
 
-ll_status lli_answers_certified(ll_context *ctx, lli_predict_rule *rule, const ll_ensemble *ensemble) {
-    char hash[LLI_HASH_TEXT];
+ll_status lli_answers_certified(ll_context *ctx, lli_predict_rule *rule, const ll_ensemble *ensemble, const char *hash) {
     const lli_ensemble_plan *plan = &ensemble->plan;
     const char *by = lli_provenance_get(&plan->provenance, LLI_CERTIFICATE_BY);
     const char *made_for = lli_provenance_get(&plan->provenance, LLI_CERTIFICATE_ENSEMBLE);
@@ -42,7 +41,6 @@ ll_status lli_answers_certified(ll_context *ctx, lli_predict_rule *rule, const l
                 rule->costs ? "costs" : "votes");
         return LL_OK;
     }
-    lli_ensemble_hash(ensemble, hash);
     if (!made_for || strcmp(made_for, hash) != 0) {
         lli_log(ctx, LL_LOG_WARNING, "the certificate of the ensemble is not used: the ensemble was changed after it; certify again");
         return LL_OK;

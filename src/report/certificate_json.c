@@ -97,7 +97,6 @@ void lli_certificate_json_add(lli_text *out, const ll_certificate *c) {
     lli_text_add(out, ", \"accepted\": %" PRId64 ", \"errors\": %" PRId64 "},\n  \"rows_sha256\": \"%s\",\n  \"labels_sha256\": \"%s\"",
                  c->sgr.accepted, c->sgr.errors, c->rows_hash, c->labels_hash);
     known(out, "features_sha256", c->features_hash);
-    known(out, "ensemble_digest", c->ensemble_digest);
     known(out, "ensemble_sha256", c->ensemble_hash);
     known(out, "label_rule", c->label_rule);
     number(out, ",\n  ", "uses_of_these_rows", c->uses ? (double)c->uses : NAN);

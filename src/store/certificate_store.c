@@ -44,17 +44,17 @@ static int64_t count_use(lli_text *record, const char *before, const char *rows)
 }
 
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_certificate *c) {
-    char digest[LLI_HASH_TEXT];
-    if (!*c->ensemble_digest || !*c->features_hash)
+    char hash[LLI_HASH_TEXT];
+    if (!*c->ensemble_hash || !*c->features_hash)
         return lli_fail(ctx, LL_ERR_DATA,
                         "the certificate does not say which ensemble and which rows it was made of; make it of a file that this version of "
                         "lastlayer predict wrote");
-    lli_ensemble_digest(e, digest);
-    if (strcmp(digest, c->ensemble_digest) != 0)
+    lli_ensemble_hash(e, hash);
+    if (strcmp(hash, c->ensemble_hash) != 0)
         return lli_fail(ctx, LL_ERR_DATA,
-                        "the certificate is of another ensemble, or of this one with another calibration: its digest is %.12s..., that of "
+                        "the certificate is of another ensemble, or of this one with another calibration: its SHA-256 is %.12s..., that of "
                         "this ensemble %.12s...; predict with this ensemble and certify again",
-                        c->ensemble_digest, digest);
+                        c->ensemble_hash, hash);
     if (strcmp(c->label_rule, "mean") != 0)
         return lli_fail(ctx, LL_ERR_DATA,
                         "the certificate is of labels that were decided by %.40s, and an ensemble stores one for labels by the mean "
@@ -102,7 +102,6 @@ ll_status ll_ensemble_set_certificate(ll_context *ctx, ll_ensemble *ensemble, ll
             const ll_certificate_info *own = ll_certificate_class(certificate, k), *info = own ? own : &certificate->info;
             cut[k] = info->certified ? info->cut : INFINITY;
         }
-        lli_ensemble_hash(ensemble, certificate->ensemble_hash);
         LLI_DO(record(ctx, p, certificate));
         lli_memory_free(plan->cut);
         plan->cut = cut;

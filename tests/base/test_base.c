@@ -40,34 +40,6 @@ static void sha256_known_answers(void **state) {
     assert_string_equal(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* The two compressions agree, however many blocks they get at once. */
-/* Each change gives another sum: every bit, the signs of two numbers that the same lane takes, blocks that change places, zeros at the end.
- */
-static void sums_of_bytes(void **state) {
-    (void)state;
-    enum { BYTES = 200, CASES = 8 * BYTES + 4 };
-    static char seen[CASES][LLI_HASH_TEXT];
-    unsigned char bytes[BYTES + 1] = {0};
-    for (int i = 0; i < BYTES; i++)
-        bytes[i] = (unsigned char)(37 * i + i / 7);
-    for (int c = 0; c < CASES; c++) {
-        unsigned char changed[BYTES + 1];
-        lli_hash hash;
-        memcpy(changed, bytes, sizeof bytes);
-        if (c < 8 * BYTES)
-            changed[c / 8] ^= (unsigned char)(1 << c % 8);
-        if (c == 8 * BYTES)
-            changed[7] ^= 0x80, changed[71] ^= 0x80;
-        if (c == 8 * BYTES + 1)
-            memcpy(changed, bytes + 64, 64), memcpy(changed + 64, bytes, 64);
-        lli_hash_init(&hash);
-        lli_hash_add_sum(&hash, changed, c == 8 * BYTES + 2 ? 192 : BYTES);
-        lli_hash_text(&hash, seen[c]);
-        for (int before = 0; before < c; before++)
-            assert_string_not_equal(seen[before], seen[c]);
-    }
-}
-
 static void place_of_not_finite(void **state) {
     (void)state;
     float x[200] = {0};
@@ -79,6 +51,7 @@ static void place_of_not_finite(void **state) {
         }
 }
 
+/* The two compressions agree, however many blocks they get at once. */
 static void sha256_with_instructions(void **state) {
     (void)state;
     if (!lli_hash_x86())
@@ -421,7 +394,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_known_answers),
         cmocka_unit_test(place_of_not_finite),
-        cmocka_unit_test(sums_of_bytes),
         cmocka_unit_test(sha256_with_instructions),
 #ifdef __FLT16_MAX__
         cmocka_unit_test(half_is_ieee),

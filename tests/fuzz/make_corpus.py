@@ -220,7 +220,7 @@ certified = {
     "risk": 0.2, "coverage": None, "out_rate": None, "confidence": 0.9, "n": 40, "n_proposing": 20, "n_out": 0, "accepted": 20, "errors": 0,
     "accepted_out": 0, "costs": None, "mean_cost": None, "per_class": None, "p_value": 0.01, "bound": 0.1, "needed": 11, "rule": "sequence", "rule_version": 1,
     "seed": 0, "tests": [{"cut": 0.75, "accepted": 20, "errors": 0, "p_value": 0.01}], "sgr": None, "rows_sha256": "00", "labels_sha256": "00",
-    "features_sha256": None, "ensemble_digest": None, "ensemble_sha256": None, "label_rule": None, "uses_of_these_rows": None}
+    "features_sha256": None, "ensemble_sha256": None, "label_rule": None, "uses_of_these_rows": None}
 of_class = {key: certified[key] for key in ("certified", "cut", "cut_hex", "n", "n_proposing", "accepted", "errors", "p_value", "bound", "tests")}
 put("certificate/risk.json", json.dumps(certified).encode())
 put("certificate/none.json", json.dumps({**certified, "certified": False, "cut": None, "cut_hex": None, "accepted": 0}).encode())

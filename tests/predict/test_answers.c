@@ -35,7 +35,6 @@ static ll_context *hearing(heard *h) {
     return ctx;
 }
 
-/* `hash`: "" for its own. */
 static ll_ensemble *certified(ll_context *ctx, int64_t members, const char *by, const char *hash) {
     float W[S * K * D];
     for (int i = 0; i < S * K * D; i++)
@@ -48,11 +47,6 @@ static ll_ensemble *certified(ll_context *ctx, int64_t members, const char *by, 
     CHECK_OK(ctx, lli_provenance_set(ctx, p, LLI_CERTIFICATE_STATEMENT, "all will be well"));
     CHECK_OK(ctx, lli_provenance_set(ctx, p, LLI_CERTIFICATE_BY, by));
     CHECK_OK(ctx, lli_provenance_set(ctx, p, LLI_CERTIFICATE_ENSEMBLE, hash));
-    if (hash && !*hash) {
-        char own[LLI_HASH_TEXT];
-        lli_ensemble_hash(e, own);
-        CHECK_OK(ctx, lli_provenance_set(ctx, p, LLI_CERTIFICATE_ENSEMBLE, own));
-    }
     return e;
 }
 
@@ -65,10 +59,10 @@ static void test_rule(void **state) {
         int notes, warnings;
         bool used;
     } cases[] = {
-        {{0}, "entropy", "", "answers by a certificate: all will be well", 1, 0, true},
-        {{.cuts = true}, "sr", "", "the certified cut of the ensemble is not used: threshold is given, and promises nothing", 1, 0, false},
-        {{.by_votes = true}, "sr", "", "and these are decided by votes", 0, 1, false},
-        {{.costs = costs}, "sr", "", "and these are decided by costs", 0, 1, false},
+        {{0}, "entropy", "h", "answers by a certificate: all will be well", 1, 0, true},
+        {{.cuts = true}, "sr", "h", "the certified cut of the ensemble is not used: threshold is given, and promises nothing", 1, 0, false},
+        {{.by_votes = true}, "sr", "h", "and these are decided by votes", 0, 1, false},
+        {{.costs = costs}, "sr", "h", "and these are decided by costs", 0, 1, false},
         {{0}, "sr", "other", "the ensemble was changed after it; certify again", 0, 1, false},
         {{0}, "sr", NULL, "the ensemble was changed after it; certify again", 0, 1, false},
     };
@@ -77,7 +71,7 @@ static void test_rule(void **state) {
         ll_context *ctx = hearing(&h);
         ll_ensemble *e = certified(ctx, S, cases[i].by, cases[i].hash);
         lli_predict_rule rule = cases[i].rule;
-        CHECK_OK(ctx, lli_answers_certified(ctx, &rule, e));
+        CHECK_OK(ctx, lli_answers_certified(ctx, &rule, e, "h"));
         assert_true(h.notes == cases[i].notes && h.warnings == cases[i].warnings);
         if (!strstr(h.text, cases[i].words))
             fail_msg("%s", h.text);
@@ -91,7 +85,7 @@ static void test_rule(void **state) {
         e->plan.cut = NULL; /* no cut: no certificate, whatever the record says */
         h = (heard){0};
         rule = (lli_predict_rule){0};
-        CHECK_OK(ctx, lli_answers_certified(ctx, &rule, e));
+        CHECK_OK(ctx, lli_answers_certified(ctx, &rule, e, "h"));
         assert_true(!rule.cuts && h.notes + h.warnings == 0);
         assert_null(ll_ensemble_certificate(e));
         assert_null(ll_ensemble_promise(e));
@@ -102,18 +96,18 @@ static void test_rule(void **state) {
     ll_context *ctx = hearing(&h);
     static const char *const by[] = {"luck", NULL, "std"};
     for (int i = 0; i < 3; i++) { /* std needs members */
-        ll_ensemble *e = certified(ctx, 1, by[i], "");
+        ll_ensemble *e = certified(ctx, 1, by[i], "h");
         lli_predict_rule rule = {0};
         char words[100];
         snprintf(words, sizeof words, "the certificate of the ensemble cuts %s, which its predictions do not have",
                  by[i] ? by[i] : "nothing");
-        CHECK_FAILS(ctx, LL_ERR_DATA, words, lli_answers_certified(ctx, &rule, e));
+        CHECK_FAILS(ctx, LL_ERR_DATA, words, lli_answers_certified(ctx, &rule, e, "h"));
         ll_ensemble_free(e);
     }
-    ll_ensemble *e = certified(ctx, 1, "sr", "");
-    CHECK_OK(ctx, lli_answers_certified(ctx, &(lli_predict_rule){0}, e));
+    ll_ensemble *e = certified(ctx, 1, "sr", "h");
+    CHECK_OK(ctx, lli_answers_certified(ctx, &(lli_predict_rule){0}, e, "h"));
     CHECK_OK(ctx, lli_provenance_set(ctx, &e->plan.provenance, LLI_CERTIFICATE_STATEMENT, NULL));
-    CHECK_OK(ctx, lli_answers_certified(ctx, &(lli_predict_rule){0}, e));
+    CHECK_OK(ctx, lli_answers_certified(ctx, &(lli_predict_rule){0}, e, "h"));
     assert_string_equal(h.text, "answers by a certificate: its promise is missing");
     ll_ensemble_free(e);
     assert_null(ll_ensemble_certificate(NULL));
@@ -126,19 +120,19 @@ static void test_record(void **state) {
     static const double costs[K * K] = {0};
     ll_context *ctx = check_context(1);
     problem p = problem_new(ctx, 20, D, K);
-    ll_ensemble *e = certified(ctx, S, "sr", "");
+    ll_ensemble *e = certified(ctx, S, "sr", "h");
     CHECK_OK(ctx, lli_provenance_set(ctx, &e->plan.provenance, LLI_CLASS_NAMES, "a\nb\nc"));
     CHECK_OK(ctx, lli_provenance_set(ctx, &e->plan.provenance, "kept", "this"));
     static const lli_predict_rule rules[] = {{0}, {.by_votes = true}, {.costs = costs}};
     static const char *const words[] = {"mean", "votes", "costs"};
     for (int i = 0; i < 6; i++) {
         lli_provenance out = {0};
-        char digest[LLI_HASH_TEXT];
+        char hash[LLI_HASH_TEXT];
         if (i == 3)
             lli_dataset_drop_labels(p.data);
         CHECK_OK(ctx, lli_answers_describe(ctx, &out, e, p.data, &rules[i % 3]));
-        lli_ensemble_digest(e, digest);
-        assert_string_equal(lli_provenance_get(&out, LLI_ANSWERS_ENSEMBLE), digest);
+        lli_ensemble_hash(e, hash);
+        assert_string_equal(lli_provenance_get(&out, LLI_ANSWERS_ENSEMBLE), hash);
         assert_string_equal(lli_provenance_get(&out, LLI_ANSWERS_ROWS), p.data->features_hash);
         assert_string_equal(lli_provenance_get(&out, LLI_ANSWERS_LABEL), words[i % 3]);
         assert_string_equal(lli_provenance_get(&out, "kept"), "this");
@@ -158,7 +152,7 @@ static void test_table(void **state) {
     const double probs[N][K] = {{0.5, 0.25, 0.25}, {0.125, 0.75, 0.125}, {0, 0.25, 0.75}, {0.25, 0.5, 0.25}};
     ll_predictions *p;
     CHECK_OK(ctx, ll_predictions_new(&p, ctx, ll_array_view((void *)(uintptr_t)probs, LL_DTYPE_F64, 2, (int64_t[]){N, K}), false, NULL));
-    ll_ensemble *e = certified(ctx, S, "margin", "");
+    ll_ensemble *e = certified(ctx, S, "margin", "h");
     char *text;
     CHECK_OK(ctx, ll_answers_text(&text, ctx, e, p, LL_CONFIDENCE_SR));
     assert_string_equal(text, "row,label,class,sr\n0,0,0,0.5\n1,1,1,0.75\n2,2,2,0.75\n3,1,1,0.5\n");
