@@ -43,8 +43,8 @@ def measured(*arguments, env=None):
     return process.returncode, text
 
 
-# What a writer to a closed socket meets: the signal, or where bytes were under way, an error that it reports itself.
-CUT_OFF = ("ended by signal 13", "Connection reset by peer")
+# What a writer to a closed socket meets: the signal, or an error that it reports itself, where bytes were under way or the signal is ignored.
+CUT_OFF = ("ended by signal 13", "Connection reset by peer", "Broken pipe")
 
 
 def refused(path, words="", code=4, env=None):
