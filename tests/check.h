@@ -56,7 +56,8 @@ static inline double check_uniform(int64_t stream, int64_t i) {
     return p.lane[i % 4] * 0x1p-32;
 }
 
-/* The step of a loop through many cases of one kind: 1, or n with LASTLAYER_TEST_SAMPLE=1, since an emulated processor is slow. */
+/* The step of a loop through many cases of one kind: 1, or n with LASTLAYER_TEST_SAMPLE=1: an emulated or a watched
+ * processor is slow. */
 static inline int check_step(int n) {
     const char *sample = getenv("LASTLAYER_TEST_SAMPLE");
     return sample && strcmp(sample, "1") == 0 ? n : 1;

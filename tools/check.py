@@ -121,7 +121,7 @@ def asan():
 
 def tsan():
     configure("build-tsan", "-Db_sanitize=thread", *QUICK)
-    suite("build-tsan", "--suite", "threads", *PATIENT)
+    suite("build-tsan", "--suite", "threads", *PATIENT, LASTLAYER_TEST_SAMPLE="1")
 
 
 def aarch64(*select, **env):
@@ -165,7 +165,7 @@ AARCH64 = ("kernels, random numbers, predictions and metrics on aarch64 under qe
 CHECK = (
     ("unit and command tests", plain),
     ("the same under ASan and UBSan", asan),
-    ("threads under TSan", tsan),
+    ("threads under TSan, a sample of cases", tsan),
     AARCH64,
     ("fuzz targets, 3 s each", lambda: fuzz(3)),
     ("Python", python),

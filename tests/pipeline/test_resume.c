@@ -158,11 +158,11 @@ static void check_whole(const scene *s) {
 static void test_every_step(void **state) {
     (void)state;
     for (size_t m = 0; m < LLI_COUNT(subjects); m++)
-        for (int threads = 1; threads <= 2; threads++) {
+        for (int threads = check_step(2); threads <= 2; threads++) {
             scene s;
             scene_init(&s, &subjects[m]);
-            int64_t kept = 0;
-            for (int64_t step = 1; step < s.steps; step += s.stride) {
+            int64_t kept = 0, stride = s.stride * check_step(5);
+            for (int64_t step = 1; step < s.steps; step += stride) {
                 if (run(&s, threads, (double)step, false) != LL_OK) {
                     assert_false(folder_has("run"));
                     kept += folder_has("run.partial");
@@ -172,7 +172,7 @@ static void test_every_step(void **state) {
                 }
                 check_whole(&s);
             }
-            assert_true(kept > s.steps / s.stride / 3); /* most cuts leave something to go on from */
+            assert_true(kept > s.steps / stride / 3); /* most cuts leave something to go on from */
             scene_release(&s);
         }
 }
@@ -181,7 +181,7 @@ static void test_every_step(void **state) {
 static void test_many_cuts(void **state) {
     (void)state;
     for (size_t m = 0; m < LLI_COUNT(subjects); m++)
-        for (int64_t stride = 1; stride <= 5; stride += 2) {
+        for (int64_t stride = check_step(5); stride <= 5; stride += 2) {
             scene s;
             scene_init(&s, &subjects[m]);
             int64_t runs = 0;
@@ -244,7 +244,9 @@ static void test_torn(void **state) {
         uint64_t header;
         memcpy(&header, s.whole.data, sizeof header);
         assert_true(partial.size > s.whole.size);
-        for (size_t at = 8 + header; at < partial.size; at += at < s.whole.size ? 29 : s.network || s.stride > 1 ? 43 : 7) {
+        for (size_t at = 8 + header; at < partial.size; at += (size_t)check_step(10) * (at < s.whole.size           ? 29
+                                                                                        : s.network || s.stride > 1 ? 43
+                                                                                                                    : 7)) {
             partial.data[at] ^= 0x10;
             folder_write("run.partial", partial.data, partial.size);
             partial.data[at] ^= 0x10;
