@@ -32,7 +32,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
 COMMAND = "build/lastlayer"
 FULL = ["--full-lr", "0.01,0.001", "--full-epochs", "bootstrap:5/dropout:30"]  # fewer trials than the paper has
-VGG = ["--net", "vgg16:width=0.375,dropout=0.1", "--epochs", 14, "--lr", 0.05, "--schedule", "one-cycle", "--augment", "shift=0.1,flip"]
+VGG = ["--net", "vgg16:width=0.5,dropout=0.1", "--epochs", 26, "--lr", 0.05, "--schedule", "one-cycle", "--augment", "shift=0.1,flip"]
 commands = []
 
 
