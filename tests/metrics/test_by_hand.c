@@ -2,34 +2,12 @@
 /* Counts of classes and cuts, and what is said of them, against loops that only follow the definition. */
 #include <math.h>
 
+#include "heard.h"
 #include "metrics/per_class.h"
 #include "metrics/threshold.h"
 #include "sample.h"
 
 enum { K = 8, N = 300 };
-
-typedef struct heard {
-    int warnings;
-    char text[4000];
-} heard;
-
-static void on_log(void *user, ll_log_level level, const char *text) {
-    heard *h = user;
-    size_t used = strlen(h->text);
-    h->warnings += level == LL_LOG_WARNING;
-    snprintf(h->text + used, sizeof h->text - used, "%s\n", text);
-}
-
-static ll_context *hearing(heard *h) {
-    ll_context_options options = ll_context_options_default();
-    options.threads = 1;
-    options.log = on_log;
-    options.user = h;
-    *h = (heard){0};
-    ll_context *ctx;
-    assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
-    return ctx;
-}
 
 /* Class 6 is never decided, class 7 never true; confidences on a grid, so that some are the cut itself. */
 static sample rows(void) {
@@ -158,7 +136,7 @@ static void say(ll_context *ctx, heard *h, int64_t classes, int64_t silent, int6
 static void test_warnings(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     say(ctx, &h, 8, 0, 0, 0.5);
     assert_int_equal(h.warnings, 0);
     say(ctx, &h, 8, 0, 1, 0.5);

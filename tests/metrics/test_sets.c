@@ -3,32 +3,11 @@
  * refusals. */
 #include <math.h>
 
+#include "heard.h"
 #include "metrics/sets.h"
 #include "sample.h"
 
 enum { K = 11, N = 150, NEW = 120, BYTES = 2 }; /* the hash of the rows takes more than one of its blocks */
-
-typedef struct heard {
-    int warnings;
-    char text[600];
-} heard;
-
-static void on_log(void *user, ll_log_level level, const char *text) {
-    heard *h = user;
-    h->warnings += level == LL_LOG_WARNING;
-    snprintf(h->text, sizeof h->text, "%s", text);
-}
-
-static ll_context *hearing(heard *h) {
-    ll_context_options options = ll_context_options_default();
-    options.threads = 1;
-    options.log = on_log;
-    options.user = h;
-    *h = (heard){0};
-    ll_context *ctx;
-    assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
-    return ctx;
-}
 
 /* Rows whose true class is mostly, but not always, a probable one; class 10 has three rows. */
 static sample rows(int64_t stream, int64_t n) {
@@ -97,7 +76,7 @@ static void check_sets(const ll_sets_info *i, const sample *s, double quantile, 
 static void test_counts(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     sample calibration = rows(1, N), fresh = rows(2, NEW);
     ll_outcome given = sample_view(&calibration), points = sample_view(&fresh);
     ll_set_rule *rule;
@@ -132,7 +111,7 @@ static void test_counts(void **state) {
     assert_int_equal(h.warnings, 0);
     CHECK_OK(ctx, ll_sets_new(&sets, ctx, rule, &given, 0));
     ll_sets_free(sets);
-    assert_true(h.warnings == 1 && strstr(h.text, "the new rows are the calibration rows"));
+    assert_true(h.warnings == 1 && strstr(h.last, "the new rows are the calibration rows"));
     for (int at = 0; at < N * K; at += 131) { /* one number elsewhere, in any block: other rows */
         double before = calibration.probs[at];
         calibration.probs[at] *= 1 + 1e-9;
@@ -151,7 +130,7 @@ static void test_counts(void **state) {
 static void test_few(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     sample calibration = rows(1, N);
     ll_outcome given = sample_view(&calibration);
     ll_set_rule *rule;
@@ -169,9 +148,9 @@ static void test_few(void **state) {
         CHECK_NEAR(i->class_quantile[k], i->class_few[k] ? i->quantile : most, 1e-15);
     }
     assert_int_equal(h.warnings, 1);
-    if (!strstr(h.text, "4 of 11 classes have fewer than 15 calibration rows") || !strstr(h.text, "stands in: 0, 1, 2, 10"))
-        fail_msg("%s", h.text);
-    assert_null(strstr(h.text, "..."));
+    if (!strstr(h.last, "4 of 11 classes have fewer than 15 calibration rows") || !strstr(h.last, "stands in: 0, 1, 2, 10"))
+        fail_msg("%s", h.last);
+    assert_null(strstr(h.last, "..."));
     ll_set_rule_free(rule);
     static const struct {
         double alpha;
@@ -188,8 +167,8 @@ static void test_few(void **state) {
         o.alpha = cases[c].alpha;
         o.by_class = cases[c].by_class;
         CHECK_OK(ctx, ll_set_rule_fit(&rule, ctx, &given, &o));
-        if (h.warnings != cases[c].warnings || !strstr(h.text, cases[c].words))
-            fail_msg("%g: %d warnings, %s", cases[c].alpha, h.warnings, h.text);
+        if (h.warnings != cases[c].warnings || !strstr(h.last, cases[c].words))
+            fail_msg("%g: %d warnings, %s", cases[c].alpha, h.warnings, h.last);
         assert_int_equal(isinf(ll_set_rule_view(rule)->quantile) != 0, cases[c].alpha < 0.0066);
         ll_set_rule_free(rule);
     }
@@ -200,7 +179,7 @@ static void test_few(void **state) {
 static void test_refused(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     sample s = rows(1, N), narrow = sample_random(3, 20, 0.2, 0);
     ll_outcome given = sample_view(&s), other = sample_view(&narrow), bare;
     double two[40];

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "heard.h"
 #include "predict/answers.h"
 #include "predict/calibrated.h"
 #include "predict/logmean.h"
@@ -11,29 +12,6 @@
 #include "problem.h"
 
 enum { K = 3, D = 2, S = 2, N = 4 };
-
-typedef struct heard {
-    int notes, warnings;
-    char text[1000];
-} heard;
-
-static void on_log(void *user, ll_log_level level, const char *message) {
-    heard *h = user;
-    h->notes += level == LL_LOG_NOTE;
-    h->warnings += level == LL_LOG_WARNING;
-    snprintf(h->text, sizeof h->text, "%s", message);
-}
-
-static ll_context *hearing(heard *h) {
-    ll_context_options options = ll_context_options_default();
-    options.threads = 1;
-    options.log = on_log;
-    options.user = h;
-    *h = (heard){0};
-    ll_context *ctx;
-    assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
-    return ctx;
-}
 
 static ll_ensemble *certified(ll_context *ctx, int64_t members, const char *by, const char *hash) {
     float W[S * K * D];
@@ -68,13 +46,13 @@ static void test_rule(void **state) {
     };
     for (size_t i = 0; i < LLI_COUNT(cases); i++) {
         heard h;
-        ll_context *ctx = hearing(&h);
+        ll_context *ctx = heard_context(&h);
         ll_ensemble *e = certified(ctx, S, cases[i].by, cases[i].hash);
         lli_predict_rule rule = cases[i].rule;
         CHECK_OK(ctx, lli_answers_certified(ctx, &rule, e, "h"));
         assert_true(h.notes == cases[i].notes && h.warnings == cases[i].warnings);
-        if (!strstr(h.text, cases[i].words))
-            fail_msg("%s", h.text);
+        if (!strstr(h.last, cases[i].words))
+            fail_msg("%s", h.last);
         assert_int_equal(rule.cuts, cases[i].used || cases[i].rule.cuts);
         assert_ptr_equal(rule.cut, cases[i].used ? e->plan.cut : NULL);
         if (cases[i].used)
@@ -93,7 +71,7 @@ static void test_rule(void **state) {
         ll_context_free(ctx);
     }
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     static const char *const by[] = {"luck", NULL, "std"};
     for (int i = 0; i < 3; i++) { /* std needs members */
         ll_ensemble *e = certified(ctx, 1, by[i], "h");
@@ -108,7 +86,7 @@ static void test_rule(void **state) {
     CHECK_OK(ctx, lli_answers_certified(ctx, &(lli_predict_rule){0}, e, "h"));
     CHECK_OK(ctx, lli_provenance_set(ctx, &e->plan.provenance, LLI_CERTIFICATE_STATEMENT, NULL));
     CHECK_OK(ctx, lli_answers_certified(ctx, &(lli_predict_rule){0}, e, "h"));
-    assert_string_equal(h.text, "answers by a certificate: its promise is missing");
+    assert_string_equal(h.last, "answers by a certificate: its promise is missing");
     ll_ensemble_free(e);
     assert_null(ll_ensemble_certificate(NULL));
     assert_null(ll_ensemble_promise(NULL));

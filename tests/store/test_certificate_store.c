@@ -4,32 +4,11 @@
 #include <math.h>
 
 #include "check.h"
+#include "heard.h"
 #include "ensemble/ensemble.h"
 #include "metrics/certificate.h"
 
 enum { K = 3, D = 2 };
-
-typedef struct heard {
-    int warnings;
-    char message[1000];
-} heard;
-
-static void on_log(void *user, ll_log_level level, const char *message) {
-    heard *h = user;
-    h->warnings += level == LL_LOG_WARNING;
-    snprintf(h->message, sizeof h->message, "%s", message);
-}
-
-static ll_context *hearing(heard *h) {
-    ll_context *ctx;
-    ll_context_options options = ll_context_options_default();
-    options.threads = 1;
-    options.log = on_log;
-    options.user = h;
-    *h = (heard){0};
-    assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
-    return ctx;
-}
 
 static ll_ensemble *small(ll_context *ctx, float first) {
     float weight[2 * K * D] = {first, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
@@ -54,7 +33,7 @@ static void test_uses(void **state) {
     (void)state;
     static const char *const names[] = {"abc", "abcd", "ab"};
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     ll_ensemble *e = small(ctx, 0);
     int expected[3] = {0};
     for (int i = 0; i < 60; i++) {
@@ -66,8 +45,8 @@ static void test_uses(void **state) {
         assert_int_equal(h.warnings - before, c.uses > 1);
         snprintf(words, sizeof words, "used %d times: all certificates from them hold together with probability %g, not 0.95",
                  expected[which], fmax(0, 1 - expected[which] * (1 - 0.95)));
-        if (c.uses > 1 && !strstr(h.message, words))
-            fail_msg("%s", h.message);
+        if (c.uses > 1 && !strstr(h.last, words))
+            fail_msg("%s", h.last);
     }
     assert_int_equal(expected[0], 30);
     /* a file may hold any digits: from INT32_MAX on, the rest is not read */
@@ -92,7 +71,7 @@ static void test_uses(void **state) {
 static void test_cuts(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     ll_ensemble *e = small(ctx, 0);
     ll_certificate c = promise(e, "rows");
     c.info.certified = false; /* what promises nothing is counted, and not stored */
@@ -120,7 +99,7 @@ static void test_cuts(void **state) {
 static void test_class_cuts(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     ll_ensemble *e = small(ctx, 0);
     ll_certificate c = promise(e, "rows");
     ll_certificate_info own[K] = {{.certified = true, .cut = 0.25}, {.certified = false, .cut = 0.5}, {.certified = true, .cut = 0.125}};
@@ -139,7 +118,7 @@ static void test_class_cuts(void **state) {
 static void test_refused(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     ll_ensemble *e = small(ctx, 0), *other = small(ctx, 1);
     ll_certificate c = promise(other, "rows");
     CHECK_FAILS(ctx, LL_ERR_DATA, "of another ensemble", ll_ensemble_set_certificate(ctx, e, &c));
@@ -162,7 +141,7 @@ static void test_refused(void **state) {
 static void test_without_memory(void **state) {
     (void)state;
     heard h;
-    ll_context *ctx = hearing(&h);
+    ll_context *ctx = heard_context(&h);
     ll_ensemble *e = small(ctx, 0);
     ll_certificate c = promise(e, "rows");
     int64_t before = lli_memory_count(ctx);

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "fixture.h"
+#include "heard.h"
 #include "kernels/kernels.h"
 #include "problem.h"
 #include "train/solve.h"
@@ -167,34 +168,13 @@ static void test_threads(void **state) {
     }
 }
 
-typedef struct notes {
-    int warnings;
-    char text[LLI_MESSAGE_MAX];
-} notes;
-
-static void take_note(void *user, ll_log_level level, const char *sentence) {
-    notes *n = user;
-    n->warnings += level == LL_LOG_WARNING;
-    snprintf(n->text, sizeof n->text, "%s", sentence);
-}
-
-static ll_context *noting_context(notes *n) {
-    ll_context_options options = ll_context_options_default();
-    options.threads = 1;
-    options.log = take_note;
-    options.user = n;
-    ll_context *ctx;
-    assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
-    return ctx;
-}
-
 static void test_map(void **state) {
     (void)state;
     json_t *root = fixture_read("map"), *cases = fixture_get(root, "cases"), *c;
     size_t i;
     json_array_foreach(cases, i, c) {
-        notes n = {0, ""};
-        ll_context *ctx = noting_context(&n);
+        heard n;
+        ll_context *ctx = heard_context(&n);
         int64_t N = fixture_integer(c, "N"), D = fixture_integer(c, "D"), K = fixture_integer(c, "K"), *y = problem_room(N, sizeof *y);
         double *z = fixture_reals(c, "features", N * D), *labels = fixture_reals(c, "labels", N),
                *theta = fixture_reals(c, "theta", K * (D + 1));
@@ -220,7 +200,7 @@ static void test_map(void **state) {
         CHECK_OK(ctx, ll_head_solve(&head, ctx, data, &options));
         assert_true(ll_head_gradient_norm(head) <= 1e-5);
         assert_int_equal(n.warnings, 0);
-        assert_non_null(strstr(n.text, "the MAP is found"));
+        assert_non_null(strstr(n.last, "the MAP is found"));
         /* a gradient of norm 1e-5 leaves an error of at most 1e-5 w / tau, the least curvature being tau / w, w = sum of the weights */
         double allowed = fmax(1e-4, 1.1e-5 * weight / options.prior_precision), worst = 0;
         for (int64_t k = 0; k < K; k++)
@@ -312,8 +292,8 @@ static void test_weights_are_repeats(void **state) {
 /* Very uneven weights: L-BFGS still gets there, in coordinates made for them. */
 static void test_uneven_weights(void **state) {
     (void)state;
-    notes n = {0, ""};
-    ll_context *ctx = noting_context(&n);
+    heard n;
+    ll_context *ctx = heard_context(&n);
     problem p = problem_new(ctx, 2000, 30, 4);
     double *w = problem_room(p.N, sizeof *w);
     for (int64_t i = 0; i < p.N; i++)
@@ -323,7 +303,7 @@ static void test_uneven_weights(void **state) {
     ll_head *head;
     CHECK_OK(ctx, ll_head_solve(&head, ctx, p.data, NULL));
     assert_true(ll_head_gradient_norm(head) <= 1e-5);
-    assert_non_null(strstr(n.text, "the MAP is found"));
+    assert_non_null(strstr(n.last, "the MAP is found"));
     ll_head_free(head);
     free(w);
     problem_free(&p);
@@ -332,16 +312,16 @@ static void test_uneven_weights(void **state) {
 
 static void test_not_converged(void **state) {
     (void)state;
-    notes n = {0, ""};
-    ll_context *ctx = noting_context(&n);
+    heard n;
+    ll_context *ctx = heard_context(&n);
     problem p = problem_new(ctx, 300, 6, 4);
     ll_head_solve_options options = ll_head_solve_options_default();
     options.iterations_max = 2;
     ll_head *head;
     CHECK_OK(ctx, ll_head_solve(&head, ctx, p.data, &options));
     assert_int_equal(n.warnings, 1);
-    assert_non_null(strstr(n.text, "not fully converged: after 2 L-BFGS iterations the gradient has norm"));
-    assert_non_null(strstr(n.text, "0.0 % of the rows are fitted exactly"));
+    assert_non_null(strstr(n.last, "not fully converged: after 2 L-BFGS iterations the gradient has norm"));
+    assert_non_null(strstr(n.last, "0.0 % of the rows are fitted exactly"));
     assert_true(ll_head_gradient_norm(head) > 1e-5);
     ll_head_free(head);
     problem_free(&p);
