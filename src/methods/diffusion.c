@@ -8,7 +8,8 @@
 #include "methods/chains.h"
 #include "train/curvature.h"
 
-#define POINT 0.1 /* of the variance is in slower directions */
+#define POINT 0.1     /* of the variance is in slower directions */
+#define ROUNDING 1e-9 /* without a prior the common mode has no bounded variance: nothing of it may stay */
 
 /* The share of the variance of direction (i,j): a_j / (b_i a_j + tau), times what u_i has besides the common mode. */
 static double share(const lli_curvature *c, int64_t i, int64_t j, double beside, double tau) {
@@ -36,7 +37,8 @@ ll_status lli_diffusion_lambda(ll_context *ctx, double *lambda, const ll_dataset
         double sum = 0;
         for (int64_t k = 0; k < c.K; k++)
             sum += c.U[i * c.K + k];
-        beside[i] = fmax(0, 1 - sum * sum / (double)c.K);
+        double rest = 1 - sum * sum / (double)c.K;
+        beside[i] = rest > ROUNDING ? rest : 0;
         c.b[i] *= (double)N / (double)rows->rows.N;
     }
     double low = tau, high = tau + c.b[c.K - 1] * c.a[c.n - 1], total = share_below(&c, beside, high * 2, tau);
@@ -73,9 +75,13 @@ double lli_diffusion_length(const lli_fit *fit) {
 static void say(ll_context *ctx, const ll_fit_options *o, double time, double lambda) {
     const char *each = o->chains > 1 ? "each chain" : "the chain";
     bool metric = lli_fit_preconditions(o);
-    if (metric)
-        lli_log(ctx, time < 1 ? LL_LOG_WARNING : LL_LOG_NOTE, "%s of %s covers a diffusion time of %.3g%s", each, o->method, time,
-                time < 1 ? ", and 1 or more is needed to cross the posterior; use more `samples`, or a larger `thin`" : "");
+    if (metric && time >= 1)
+        lli_log(ctx, LL_LOG_NOTE, "%s of %s covers a diffusion time of %.3g", each, o->method, time);
+    else if (metric)
+        lli_log(ctx, LL_LOG_WARNING,
+                "%s of %s covers a diffusion time of %.3g, and 1 or more is needed to cross the posterior; use more `samples`, or a larger "
+                "`thin`",
+                each, o->method, time);
     else if (time >= 1)
         lli_log(ctx, LL_LOG_NOTE, "%s of %s covers a diffusion time of %.3g (lambda %.3g): 1 or more crosses the posterior", each,
                 o->method, time, lambda);
