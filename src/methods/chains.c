@@ -169,8 +169,10 @@ ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_optio
     int64_t first = task * chain_samples(fit);
     lli_chain_start(chain, options, fit->star->theta);
     LLI_TRY(lli_chains_restore(ctx, fit, task, chain));
-    if (!has_samples_before(fit, first, chain->state.step))
+    if (!has_samples_before(fit, first, chain->state.step)) {
+        lli_meter_add(ctx, fit->meter, -chain->state.step); /* these steps are taken again */
         lli_chain_start(chain, options, fit->star->theta);
+    }
     for (int64_t i = first; i < first + chain_samples(fit); i++) {
         if (chain->state.step > lli_chains_sample_step(fit, i))
             continue; /* restored past this sample: it is in the store */
