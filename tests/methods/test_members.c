@@ -165,6 +165,9 @@ static void test_rows(void **state) {
         {"sghmc", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains control-variates ", 100, 0, 7},
         {"cyclical", " samples lr batch-size prior-precision seed shuffle thin chains ", 100, 0, 7},
         {"psgld", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle thin burn-in chains ", 100, 0, 7},
+        {"swag", " samples lr batch-size epochs prior-precision seed thin chains ", 100, 40, 3},
+        {"hmc", " samples prior-precision seed chains ", 100, 0, 1},
+        {"ensemble", " samples seed shuffle ", 10, 0, 6},
         {"bootstrap", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs solve ", 10, 10, 7},
         {"dropout", " samples lr batch-size prior-precision seed lr-t0 lr-power shuffle epochs dropout dropout-at key ", 100, 100, 7},
     };
