@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The weighted mean objective over all rows and its gradient, in parallel over fixed slices of the rows; of very wide heads over classes.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "kernels/matrix64.h"
 #include "kernels/require.h"
 #include "train/solve.h"
 #include "train/wide_objective.h"
@@ -26,6 +28,11 @@ struct lli_objective {
     float *z, *g;        /* one chunk per worker */
     char *scratch;       /* likewise, of rows in files */
     int64_t chunk_bytes; /* of it */
+    struct {             /* of lli_objective_exact */
+        bool on;
+        const double *theta;
+        double *z, *f, *work; /* one chunk per worker, its logits and then residuals, what products need */
+    } exact;
 };
 
 static ll_status make_slices(ll_context *ctx, lli_objective *o) {
@@ -87,7 +94,20 @@ void lli_objective_free(lli_objective *o) {
     lli_memory_free(o->z);
     lli_memory_free(o->g);
     lli_memory_free(o->scratch);
+    lli_memory_free(o->exact.z);
+    lli_memory_free(o->exact.f);
+    lli_memory_free(o->exact.work);
     lli_memory_free(o);
+}
+
+ll_status lli_objective_exact(ll_context *ctx, lli_objective *o, bool on) {
+    int64_t workers = lli_pool_workers(ctx);
+    o->exact.on = on && !o->wide;
+    if (!o->exact.on || o->exact.work)
+        return LL_OK;
+    LLI_TRY(lli_memory_new(ctx, &o->exact.z, workers * CHUNK * o->ld, sizeof(double)));
+    LLI_TRY(lli_memory_new(ctx, &o->exact.f, workers * CHUNK * o->K, sizeof(double)));
+    return lli_memory_new(ctx, &o->exact.work, workers * LLI_LINEAR_WORK, sizeof(double));
 }
 
 void lli_objective_weigh(lli_objective *o, const float *weights) {
@@ -95,6 +115,36 @@ void lli_objective_weigh(lli_objective *o, const float *weights) {
     o->weight = 0;
     for (int64_t i = 0; i < o->data->rows.N; i++)
         o->weight += (double)weights[i];
+}
+
+/* Logits of one row become w (p - 1{y}); returns -w log p(y). */
+static double residual(double *f, int64_t y, double w, int64_t K) {
+    int64_t top = 0;
+    for (int64_t k = 1; k < K; k++)
+        top = f[k] > f[top] ? k : top;
+    double most = f[top], gap = most - f[y], others = 0;
+    for (int64_t k = 0; k < K; k++) {
+        f[k] = exp(f[k] - most);
+        others += k == top ? 0 : f[k];
+    }
+    for (int64_t k = 0; k < K; k++)
+        f[k] *= w / (1 + others);
+    f[y] = top == y ? -w * others / (1 + others) : f[y] - w;
+    return w * (log1p(others) + gap);
+}
+
+/* Adds the chunk z [n,ld] in double precision. */
+static void add_exactly(const lli_objective *o, double *nll, double *gradient, const float *z, int64_t first, int64_t n, int worker) {
+    const lli_linear_kernels *linear = o->kernels->linear;
+    double *rows = o->exact.z + worker * CHUNK * o->ld, *f = o->exact.f + worker * CHUNK * o->K,
+           *work = o->exact.work + (int64_t)worker * LLI_LINEAR_WORK;
+    for (int64_t i = 0; i < n * o->ld; i++)
+        rows[i] = (double)z[i];
+    memset(f, 0, (size_t)(n * o->K) * sizeof *f);
+    linear->product(f, o->K, (lli_matrix64){rows, o->ld, 1}, (lli_matrix64){o->exact.theta, 1, o->ld}, n, o->K, o->ld, 1, work);
+    for (int64_t i = 0; i < n; i++)
+        *nll += residual(f + i * o->K, o->data->labels[first + i], o->weights ? (double)o->weights[first + i] : 1, o->K);
+    linear->product(gradient, o->ld, (lli_matrix64){f, 1, o->K}, (lli_matrix64){rows, o->ld, 1}, o->K, o->ld, n, 1, work);
 }
 
 static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker) {
@@ -112,6 +162,10 @@ static ll_status run_slice(ll_context *ctx, void *arg, int64_t slice, int worker
         int64_t n = LLI_MIN(CHUNK, end - first);
         LLI_TRY(lli_rows_block(&block, ctx, rows, o->scratch + worker * o->chunk_bytes, first, n));
         o->kernels->gather(z, block.features, block.half, NULL, 0, n, o->D, o->ld);
+        if (o->exact.on) {
+            add_exactly(o, &nll, gradient, z, first, n, worker);
+            continue;
+        }
         o->kernels->logits(g, o->theta, z, n, o->K, o->ld, o->ldk);
         nll += o->kernels->residual(g, o->data->labels + first, weights ? weights + first : NULL, n, o->K, o->ldk);
         o->kernels->gradient(gradient, g, z, n, o->K, o->ld, o->ldk);
@@ -135,6 +189,7 @@ static ll_status run_slices(ll_context *ctx, lli_objective *o, double *nll, doub
 
 ll_status lli_objective_run(ll_context *ctx, lli_objective *o, double *value, double *gradient, const double *theta) {
     double nll, square, decay = o->tau / o->weight;
+    o->exact.theta = theta;
     for (int64_t i = 0; i < o->floats; i++)
         o->theta[i] = (float)theta[i];
     LLI_TRY(o->wide ? lli_wide_objective_run(ctx, o->wide, &nll, gradient, o->theta, o->weights) : run_slices(ctx, o, &nll, gradient));

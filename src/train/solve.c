@@ -18,7 +18,7 @@
 
 enum { WHITE_MAX = 8192 }; /* largest D to whiten */
 
-static const double value_noise = 1e-8;
+static const double value_noise = 1e-8, value_noise_exact = 1e-14;
 /* How much more the prior weighs against the rows than at theta = 0, where p (1 - p) is about 1/K: most rows become sure. */
 static const double ridge = 1000;
 
@@ -119,8 +119,18 @@ ll_status lli_solve_run(ll_context *ctx, lli_solve *v, lli_solve_result *result,
         .what = "solving for theta*",
     };
     v->passes = 0;
+    LLI_TRY(lli_objective_exact(ctx, v->objective, false));
     LLI_TRY(lli_minimise_run(ctx, &m, v->x));
-    *result = (lli_solve_result){m.norm, m.iterations, v->passes};
+    *result = (lli_solve_result){m.norm, m.iterations, 0};
+    if (m.norm > o->tolerance && m.iterations < o->iterations_max && !v->classes->wide) { /* what f32 can tell is at its end */
+        LLI_TRY(lli_objective_exact(ctx, v->objective, true));
+        m.iterations_max -= m.iterations;
+        m.noise = value_noise_exact;
+        LLI_TRY(lli_minimise_run(ctx, &m, v->x));
+        result->norm = m.norm;
+        result->iterations += m.iterations;
+    }
+    result->passes = v->passes;
     for (int64_t k = 0; k < K; k++) {
         for (int64_t j = 0; j < D; j++)
             here[k * D + j] = (float)v->theta[k * ld + j];

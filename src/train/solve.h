@@ -22,6 +22,8 @@ lli_divided *lli_objective_classes(lli_objective *objective);
 void lli_objective_free(lli_objective *objective);
 ll_status lli_objective_run(ll_context *ctx, lli_objective *objective, double *value, double *gradient,
                             /* [K,ld] */ const double *theta) LL_CHECK_RESULT;
+/* Whether from now on theta stays f64 and the logits are f64 too, at several times the cost. Not of very wide heads. */
+ll_status lli_objective_exact(ll_context *ctx, lli_objective *objective, bool on) LL_CHECK_RESULT;
 void lli_objective_weigh(lli_objective *objective, const float *weights /* [N], borrowed */); /* in place of those of the data */
 
 #define LLI_SOLVE_TOLERANCE 1e-5 /* on the norm of the gradient of the mean objective */
@@ -38,7 +40,8 @@ typedef struct lli_solve_result {
 ll_status lli_solve_new(lli_solve **out, ll_context *ctx, const ll_dataset *data, int64_t K, double prior_precision, const lli_solve *owner,
                         lli_team *team) LL_CHECK_RESULT;
 void lli_solve_free(lli_solve *solve);
-/* From (W [K,D], b [K]) to the minimum, which is then there. weights [N] of the rows, NULL: those of the data. */
+/* From (W [K,D], b [K]) to the minimum, which is then there, rounded to f32. The norm is that before rounding. weights [N] of the rows,
+ * NULL: those of the data. */
 ll_status lli_solve_run(ll_context *ctx, lli_solve *solve, lli_solve_result *result, float *W, float *b, const float *weights,
                         const ll_head_solve_options *options) LL_CHECK_RESULT;
 /* The head, which may be the MAP of another prior, becomes that of this one; without a word. */
