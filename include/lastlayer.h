@@ -12,7 +12,7 @@
  *  5 dataset     checked features and labels
  *  6 network     images -> a trained representation, and the features it gives
  *  7 head        theta* = (W, b), given or solved for
- *  8 fit         dataset + head -> ensemble, by one of five methods
+ *  8 fit         dataset + head -> ensemble, by one of many methods
  *  9 ensemble    S members
  * 10 predict     ensemble x features -> label and confidences
  * 11 evaluate    predictions + labels -> metrics one can trust
@@ -20,6 +20,8 @@
  * 13 search      grids of options -> a store of finished trials, and the best of them
  * 14 calibrate   ensemble or outputs + labels -> probabilities that mean what they say
  * 15 certify     predictions + labels -> a cut with a promise
+ * 16 sets        predictions + labels -> sets of classes that hold the true one
+ * 17 diagnose    ensemble + dataset -> whether its chains have mixed
  *
  * Letters, everywhere: N rows, D features, K classes, S members, B batch size. Arrays are row-major; those of callers may have strides.
  *
@@ -38,8 +40,8 @@
  * Versions: a program goes on running with newer libraries of the same soversion (from 0.2 on). So structs are of three kinds.
  * Structs that callers make and that may grow start with struct_size. Options are born by X_default() or X_init(), the others as zeros.
  * What a shorter, older one lacks has its default; a longer, newer one is taken as long as what this library does not know is zero.
- * Structs that the library makes may grow at their end, and are read through the pointer it returns (ll_evaluation, ll_difference,
- * ll_compare_row, ll_trial, ll_method_info): a program does not make them, copy them or step from one to the next.
+ * Structs that the library makes may grow at their end, and are read through the pointer it returns (ll_evaluation, ll_certificate_info,
+ * ll_compare_row, ll_trial and the like): a program does not make them, copy them or step from one to the next.
  * All others, such as ll_array, ll_option, ll_bin, ll_interval, ll_selective, ll_threshold and ll_score, never change.
  *
  * Threads: use one context per thread. A dataset, head or ensemble may be read by many threads at once; a predictor is one thread's.
@@ -524,8 +526,7 @@ LL_API ll_array ll_encoded_classes(const ll_encoded *encoded);    /* whole numbe
 
 typedef struct ll_fit_options {
     size_t struct_size;
-    const char *method;     /* "point" "map" "laplace" "sgd" "sgld" "sghmc" "cyclical" "psgld" "swag" "hmc" "bootstrap" "dropout"; of
-                               networks also "ensemble" */
+    const char *method;     /* a name of ll_method_get, such as "sgld" */
     int64_t samples;        /* S; 0 = the method's default */
     double lr;              /* 0 = auto: 1/(1 + mean |z|^2), for networks at most 0.01 */
     int64_t batch_size;     /* B */

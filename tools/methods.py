@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A method is its row. Looks in src/, cli/ and tests/pipeline/ for code that knows a method by other means: a comparison with its name, its
-row by identity, its place in the table, a count of methods. Prints each; exit 1 if there is one."""
+row by identity, its place in the table, a count of methods, a sentence that lists them. Prints each; exit 1 if there is one."""
 import pathlib
 import re
 import sys
@@ -18,6 +18,7 @@ RULES = [
     ("compares a method's name", rf'\b(?:strn?cmp|memcmp|is|is_same)\s*\({arguments}"{name}"'),
     ("knows a row by identity", rf"\blli_method_{name}\b"),
     ("knows a place in the table", r"\bll_method_get\(\s*[0-9]"),
+    ("lists the methods", rf'"[^"]*\bexpected [^"]*\b{name}\b(?:, (?:or )?| or |\|){name}\b'),
     ("counts the methods", r"\b(?:\w*METHODS\w*\s*=\s*|seen\s*\[\s*)[0-9]"),
 ]
 

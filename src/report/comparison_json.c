@@ -6,18 +6,6 @@
 #include "report/comparison_text.h"
 #include "report/json.h"
 
-static void add_interval(lli_text *out, ll_interval i) {
-    if (isnan(i.lo)) {
-        lli_text_add(out, "null");
-        return;
-    }
-    lli_text_add(out, "[");
-    lli_text_json_number(out, i.lo);
-    lli_text_add(out, ", ");
-    lli_text_json_number(out, i.hi);
-    lli_text_add(out, "]");
-}
-
 static void add_number(lli_text *out, const char *key, double x) {
     lli_text_add(out, ", \"%s\": ", key);
     lli_text_json_number(out, x);
@@ -34,7 +22,7 @@ static void add_gap(lli_text *out, const lli_comparison_gap *gap, double level) 
         lli_text_add(out, "{\"value\": ");
         lli_text_json_number(out, d->value);
         lli_text_add(out, ", \"interval\": ");
-        add_interval(out, d->interval);
+        lli_json_interval(out, d->interval);
         add_number(out, "p", d->p);
         add_number(out, "p_holm", d->p_adjusted);
         lli_text_add(out, ", \"word\": \"%s\"}", lli_contrast_word(d, level));
@@ -72,7 +60,7 @@ static void add_recommendation(lli_text *out, const ll_comparison *c) {
     add_number(out, "best_value", r->best_value);
     add_number(out, "difference", r->difference);
     lli_text_add(out, ", \"interval\": ");
-    add_interval(out, r->interval);
+    lli_json_interval(out, r->interval);
     lli_text_add(out, ", \"rows\": %" PRId64 ", \"confidence\": \"sr\", \"threshold\": ", r->n);
     lli_json_threshold(out, t->found ? t : NULL);
     lli_text_add(out, ", \"text\": ");

@@ -5,6 +5,7 @@
 
 #include "base/abi.h"
 #include "metrics/sets.h"
+#include "report/json.h"
 #include "report/table.h"
 
 static void statement(lli_text *out, const ll_set_rule_info *r) {
@@ -26,18 +27,6 @@ static void statement(lli_text *out, const ll_set_rule_info *r) {
 static const char conditions[] = "new points come from the same source as the calibration rows, which nothing was fitted to or chosen on; "
                                  "under a shift of the data the promise is void";
 
-static void json_interval(lli_text *out, ll_interval x) {
-    if (isnan(x.lo)) {
-        lli_text_add(out, "null");
-        return;
-    }
-    lli_text_add(out, "[");
-    lli_text_json_number(out, x.lo);
-    lli_text_add(out, ", ");
-    lli_text_json_number(out, x.hi);
-    lli_text_add(out, "]");
-}
-
 static void json_number(lli_text *out, const char *before, const char *key, double x) {
     lli_text_add(out, "%s\"%s\": ", before, key);
     lli_text_json_number(out, x);
@@ -51,7 +40,7 @@ static void json_counts(lli_text *out, int64_t n, const int64_t *covered, int64_
     lli_text_add(out, ", \"covered\": %" PRId64, covered[k]);
     json_number(out, ", ", "coverage", n > 0 ? (double)covered[k] / (double)n : NAN);
     lli_text_add(out, ", \"interval\": ");
-    json_interval(out, lli_sets_interval(covered[k], n));
+    lli_json_interval(out, lli_sets_interval(covered[k], n));
 }
 
 static void json_rule(lli_text *out, const ll_set_rule *rule) {

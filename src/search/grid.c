@@ -65,6 +65,14 @@ typedef struct list {
     int count;
 } list;
 
+/* The row of ll_fit_options for a member of it. */
+static const ll_option *row_of(size_t offset) {
+    const ll_option *row = ll_fit_options_table(NULL);
+    while (row->offset != offset)
+        row++;
+    return row;
+}
+
 /* The section of the text that holds for the method: its own, else the general one; NULL if there is none. */
 static ll_status find_section(const char **out, size_t *size, ll_context *ctx, const char *flag, const char *text, const char *method) {
     *out = NULL;
@@ -76,9 +84,8 @@ static ll_status find_section(const char **out, size_t *size, ll_context *ctx, c
         memcpy(word, p, LLI_MIN(name, sizeof word - 1));
         word[LLI_MIN(name, sizeof word - 1)] = 0;
         if (colon && !lli_method_find(word))
-            return lli_fail(ctx, LL_ERR_USAGE,
-                            "%s names the method %s, which does not exist; expected point, map, sgd, sgld, bootstrap, dropout or ensemble",
-                            lli_option_name(ctx, flag).text, word);
+            return lli_fail(ctx, LL_ERR_USAGE, "%s names the method %s, which does not exist; expected one of %s",
+                            lli_option_name(ctx, flag).text, word, row_of(LLI_READS(method))->choices);
         bool own = colon && strcmp(word, method) == 0;
         if (own || (!colon && !*out)) {
             *out = colon ? colon + 1 : p;
@@ -143,14 +150,6 @@ static ll_status read_list(list *out, ll_context *ctx, const ll_option *option, 
         p += size + 1;
         left -= size + 1;
     }
-}
-
-/* The row of ll_fit_options for a member of it. */
-static const ll_option *row_of(size_t offset) {
-    const ll_option *row = ll_fit_options_table(NULL);
-    while (row->offset != offset)
-        row++;
-    return row;
 }
 
 ll_status lli_grid_batch_size(int64_t *out, ll_context *ctx, const ll_search_options *o, const ll_fit_options *fit) {
@@ -298,17 +297,6 @@ done:
     return status;
 }
 
-static ll_status fail_method(ll_context *ctx, const char *word, int length) {
-    lli_text names;
-    lli_text_init(&names, ctx);
-    for (size_t m = 0; m < ll_method_count(); m++)
-        lli_text_add(&names, "%s, ", ll_method_get(m)->name);
-    ll_status status = lli_fail(ctx, LL_ERR_USAGE, "`method` lists %.*s; expected %swith commas between them", length, word,
-                                names.data ? names.data : "");
-    lli_text_release(&names);
-    return status;
-}
-
 ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options *o, const ll_fit_options *fit, const ll_dataset *train,
                         bool network) {
     *grid = (lli_grid){0};
@@ -318,7 +306,8 @@ ll_status lli_grid_init(lli_grid *grid, ll_context *ctx, const ll_search_options
         while (m < ll_method_count() && !(strlen(ll_method_get(m)->name) == length && memcmp(ll_method_get(m)->name, p, length) == 0))
             m++;
         if (m == ll_method_count())
-            LLI_DO(fail_method(ctx, length ? p : "nothing", length ? (int)LLI_MIN(length, 40) : 7));
+            LLI_DO(lli_fail(ctx, LL_ERR_USAGE, "`method` lists %.*s; expected some of %s, with commas between them",
+                            length ? (int)LLI_MIN(length, 40) : 7, length ? p : "nothing", row_of(LLI_READS(method))->choices));
         bool seen = false;
         for (int64_t i = 0; i < grid->count; i++)
             seen = seen || grid->runs[i].options.method == ll_method_get(m)->name;

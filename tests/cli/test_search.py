@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import signal
@@ -534,7 +535,9 @@ def usage():
     forms = [line for line in run("search", "--help")[0].splitlines() if "lastlayer search -" in line and line.startswith(("Usage:", "   or:"))]
     check([f.split("lastlayer search ")[1].split()[0] for f in forms] == ["--features", "--network", "--store"], forms)
     samples.make()
-    fails(USAGE, "search", *DATA, "--method", "x", "--store", "s", words=["ensemble"])
+    methods = "".join(re.search(r"--method M .*?one of\s+([a-z|\s]+)\)", run("fit", "--help")[0], re.S).group(1).split())
+    fails(USAGE, "search", *DATA, "--method", "x", "--store", "s", words=[f"expected some of {methods}"])
+    fails(USAGE, "search", *DATA, "--samples", "10/x:10", "--store", "s", words=["--samples names the method x", f"expected one of {methods}"])
 
 
 @case
