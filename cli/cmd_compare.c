@@ -212,9 +212,9 @@ const command cmd_compare = {
     .summary = "methods with their defaults side by side, one table, a recommendation",
     .usage = "--features FILE --labels FILE --test-features FILE --test-labels FILE [--head FILE] [--layers L] [OPTIONS]\n"
              "--network FILE --data DATA [--out-data DATA] [OPTIONS]",
-    .detail = "Fits the methods on the training data, evaluates each on the test data, with intervals, and recommends the simplest that "
-              "is within noise of the best, by other rows than those of the table. "
-              "A method option applies to every method that uses it.",
+    .detail = "Fits the methods on the training data, evaluates each on the test data with intervals, and recommends the simplest that "
+              "is within noise of the best. The rows that choose it are not those of the table. "
+              "An option of the methods applies to every method that uses it.",
     .examples = examples,
     .args_size = sizeof(compare_args),
     .defaults = defaults,

@@ -18,7 +18,7 @@ typedef struct encode_args {
 /* clang-format off */
 static const ll_option data_table[] = {
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "NAME",
-     .help = "images: mnist, fashion, cifar10, cifar100 (in $LASTLAYER_DATA or ./data), or a folder with the files of one of them"},
+     .help = "images: " INPUTS_IMAGES " (in $LASTLAYER_DATA or ./data), or a folder with the files of one of them"},
     {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "SOURCE",
      .standard = "test images of the classes that the network was not trained on",
      .help = "other images that become features_out: a name, a folder or a file"},

@@ -155,9 +155,9 @@ const command cmd_evaluate = {
     .operand_help = "a file of lastlayer predict; several are compared: each with the first, on the same rows",
     .several = true,
     .detail = "Prints every metric and how it is computed. A metric that is undefined (no errors, one member, no probabilities) is null. "
-              "--ood adds AUROC, AUPR and FPR at 95 % TPR. Of several files, with one file of --ood for each, separated by commas: the "
-              "numbers of each, its differences to the first with paired intervals and p-values, and whether it is "
-              "better, worse or within noise.",
+              "--ood adds AUROC, AUPR and FPR at 95 % TPR.\n\nSeveral files are compared with the first of them, on the same rows: "
+              "differences with paired intervals and p-values, and whether each file is better, worse or within noise. --ood then takes "
+              "one file for each, with commas between them.",
     .examples = examples,
     .args_size = sizeof(evaluate_args),
     .defaults = defaults,

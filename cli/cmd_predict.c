@@ -25,7 +25,7 @@ static const ll_option data_table[] = {
     {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
      .help = "true labels [N], stored as truth; the scores of the first 1, 2, ... members are then stored too, as running"},
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "DATA",
-     .help = "for an ensemble of networks: the images whose test part is predicted: mnist, fashion, cifar10, cifar100, a folder or a file"},
+     .help = "for an ensemble of networks: the images whose test part is predicted: " INPUTS_IMAGES ", a folder or a file"},
     {.name = "out-data", .type = LL_OPTION_TEXT, .offset = AT(out_data), .arg = "DATA",
      .standard = "test images of classes the networks do not know",
      .help = "other images, as out-of-distribution points under out_ names"},

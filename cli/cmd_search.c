@@ -33,7 +33,7 @@ static const ll_option table[] = {
     {.name = "network", .type = LL_OPTION_TEXT, .offset = AT(network.network), .arg = "FILE",
      .help = "instead of features: a network of lastlayer train, all of whose layers the methods work on"},
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(network.data), .arg = "DATA",
-     .help = "its images: mnist, fashion, cifar10, cifar100, a folder or a file; the rows it held out choose"},
+     .help = "its images: " INPUTS_IMAGES ", a folder or a file; the rows it held out choose"},
     {.name = "store", .letter = 'o', .type = LL_OPTION_TEXT, .offset = AT(store), .arg = "FOLDER",
      .help = "where finished trials are kept; the same command continues an interrupted search"},
     {.name = "part", .type = LL_OPTION_TEXT, .offset = AT(part), .arg = "I/N", .standard = "all of it",

@@ -23,7 +23,7 @@ typedef struct train_args {
 /* clang-format off */
 static const ll_option data_table[] = {
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "NAME",
-     .help = "images and labels: mnist, fashion, cifar10, cifar100 (in $LASTLAYER_DATA or ./data), or a folder with the files of one of "
+     .help = "images and labels: " INPUTS_IMAGES " (in $LASTLAYER_DATA or ./data), or a folder with the files of one of "
              "them"},
 };
 /* clang-format on */

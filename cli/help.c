@@ -2,18 +2,19 @@
 /* Help pages, from the tables. What a page says about a flag is what the parser enforces. */
 #include "help.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "args.h"
 
 const char help_formats[] = "Arrays are read from .npy, .npz, .safetensors, .idx, .idx.gz, .csv, .png, .h5, .keras and CIFAR .bin files, "
-                            "whose format is detected from the content.";
+                            "whose format is detected from the content. FILE:NAME picks one array of a file.";
 
 const exit_code exit_codes[] = {
     {LL_OK, "success"},
     {LL_ERR_INTERNAL, "a bug in lastlayer itself"},
-    {LL_ERR_USAGE, "a flag or argument is wrong: its name, its range, or its combination with other flags"},
+    {LL_ERR_USAGE, "a flag or argument is unknown, out of range, or cannot be combined with another"},
     {LL_ERR_READ, "a file cannot be opened or read, is empty, or shrank while it was read"},
     {LL_ERR_FORMAT, "a file is not what it says: truncated, garbage, unsupported"},
     {LL_ERR_DATA, "the arrays do not fit together, or hold impossible values"},
@@ -59,6 +60,19 @@ void help_text(char *out, size_t size, const ll_option *option) {
     describe_limits(limits, sizeof limits, option);
     snprintf(marked, sizeof marked, "%s%s%s%s", option->help, *limits ? " (" : "", limits, *limits ? ")" : "");
     ll_option_words(out, size, marked, LL_OPTION_STYLE_FLAG);
+}
+
+bool help_shows_methods(const command *cmd) {
+    return args_find(cmd, "method", NULL, NULL) || args_find(cmd, "methods", NULL, NULL);
+}
+
+void help_method(char *out, size_t size, const ll_method_info *method) {
+    char members[60] = "", epochs[60] = "";
+    if (method->samples > 1)
+        snprintf(members, sizeof members, " [-S %" PRId64, method->samples);
+    if (method->epochs)
+        snprintf(epochs, sizeof epochs, " -E %" PRId64, method->epochs);
+    snprintf(out, size, "%s%s%s%s", method->summary, members, epochs, *members ? "]" : "");
 }
 
 /* Words from column `indent` on, lines up to 100 columns; `at` is the column where the line stands now. */
@@ -125,7 +139,8 @@ void help_overview(void) {
     for (size_t i = 0; i < command_count; i++)
         entry(commands[i]->name, commands[i]->summary);
     entry("help COMMAND", "the page of a command; help man, bash, zsh, fish print the man page and the completions");
-    printf("\n%s FILE:NAME picks one array of a file.\n", help_formats);
+    putchar('\n');
+    wrap(help_formats, 0, 0);
     puts("\nExamples");
     for (size_t i = 0; i < command_count; i++)
         printf("  %s\n", commands[i]->examples[0]);
@@ -150,10 +165,13 @@ void help_command(const command *cmd) {
         puts("\nArgument");
         entry(cmd->operand, cmd->operand_help);
     }
-    if (args_find(cmd, "method", NULL, NULL)) {
-        puts("\nMethods");
-        for (size_t i = 0; i < ll_method_count(); i++)
-            entry(ll_method_get(i)->name, ll_method_get(i)->summary);
+    if (help_shows_methods(cmd)) {
+        char text[300];
+        puts("\nMethods, and their defaults");
+        for (size_t i = 0; i < ll_method_count(); i++) {
+            help_method(text, sizeof text, ll_method_get(i));
+            entry(ll_method_get(i)->name, text);
+        }
     }
     option_group groups[GROUPS_MAX];
     size_t count = args_groups(cmd, groups);

@@ -19,6 +19,10 @@ void help_sentence(char *out, size_t size, const ll_option *option);
 /* The same with default and range behind it: "rows per step (default 128; a whole number of at least 1)" */
 void help_text(char *out, size_t size, const ll_option *option);
 
+bool help_shows_methods(const command *cmd); /* it has an option that names some */
+/* Its summary, with its defaults behind it. */
+void help_method(char *out, size_t size, const ll_method_info *method);
+
 typedef struct exit_code {
     int value;
     const char *meaning;

@@ -58,7 +58,7 @@ const ll_option network_table[] = {
     {.name = "network", .type = LL_OPTION_TEXT, .offset = offsetof(network_args, network), .arg = "FILE",
      .help = "instead of features: a network of lastlayer train, all of whose parameters the method works on"},
     {.name = "data", .type = LL_OPTION_TEXT, .offset = offsetof(network_args, data), .arg = "DATA",
-     .help = "the images it was trained on: mnist, fashion, cifar10, cifar100, a folder or a file; rows it held out stay held out"},
+     .help = "the images it was trained on: " INPUTS_IMAGES ", a folder or a file; rows it held out stay held out"},
 };
 /* clang-format on */
 const size_t network_count = sizeof network_table / sizeof network_table[0];

@@ -9,6 +9,8 @@
 
 enum { INPUTS_WHERE = 4200, INPUTS_FILES = 8 };
 
+#define INPUTS_IMAGES "mnist, fashion, cifar10, cifar100, quickdraw" /* data that ll_images_read knows by name */
+
 /* The files of features that a command has opened, each once. What is read from them lies in them. */
 typedef struct inputs_files {
     ll_bundle *bundle[INPUTS_FILES];

@@ -77,10 +77,13 @@ static void section(const command *cmd) {
     paragraphs(cmd->detail);
     if (cmd->operand)
         tagged(cmd->operand, cmd->operand_help);
-    if (args_find(cmd, "method", NULL, NULL)) {
-        puts(".PP\n.I Methods");
-        for (size_t i = 0; i < ll_method_count(); i++)
-            tagged(ll_method_get(i)->name, ll_method_get(i)->summary);
+    if (help_shows_methods(cmd)) {
+        char words[300];
+        puts(".PP\n.I Methods, and their defaults");
+        for (size_t i = 0; i < ll_method_count(); i++) {
+            help_method(words, sizeof words, ll_method_get(i));
+            tagged(ll_method_get(i)->name, words);
+        }
     }
     options(cmd);
     puts(".PP\n.I Examples\n.PP\n.nf\n.RS");
@@ -100,7 +103,7 @@ void help_man(void) {
          "into labels with confidences, abstention thresholds, out-of-distribution scores and metrics.\n");
     puts(".SS Files");
     text(help_formats);
-    text(" FILE:NAME picks one array of a file that holds several. An output is written to a temporary file and then renamed: a run that "
+    text(" An output is written to a temporary file and then renamed: a run that "
          "fails or is killed leaves the old file or none.\n");
     puts(".SH COMMANDS");
     for (size_t i = 0; i < command_count; i++)

@@ -8,7 +8,7 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """An argument is wrong: its name, its range, or what it is combined with."""
+    """An argument is unknown, out of range, or cannot be combined with another."""
 
 
 class DataError(Error, ValueError):

@@ -26,7 +26,7 @@ static const ll_option table[] = {
     {"kind", 0, LL_OPTION_CHOICE, AT(kind), "KIND", "temperature|bias|vector", 0, 0, false, false, "temperature",
      "one number for all classes, which keeps the labels; with a shift for each class; or with a scale and a shift for each class"},
     {"force", 0, LL_OPTION_FLAG, AT(force), NULL, NULL, 0, 0, false, false, NULL,
-     "also on the rows of the training, and bias or vector with fewer than 50 rows per class"},
+     "calibrate even on the rows of the training, or bias and vector on fewer than 50 rows per class"},
 };
 
 const ll_option *ll_calibrate_options_table(size_t *count) {

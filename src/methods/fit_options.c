@@ -41,13 +41,13 @@ enum { CHAINS_MAX = 10000 };
 
 static const ll_option table[] = {
     {"method", 'm', LL_OPTION_CHOICE, AT(method), "M", NAMES, 0, 0, false, false, "sgld", "how members arise"},
-    {"samples", 'S', LL_OPTION_INT, AT(samples), "S", NULL, 1, LLI_MEMBERS_MAX, false, false, "100, bootstrap and ensemble 10, point 1",
+    {"samples", 'S', LL_OPTION_INT, AT(samples), "S", NULL, 1, LLI_MEMBERS_MAX, false, false, "that of the method",
      "members of the ensemble", LL_OPTION_UNSET_ZERO},
     {"lr", 0, LL_OPTION_REAL, AT(lr), "G", NULL, 0, 1e6, true, false, "auto: 1/(1 + mean |z|^2), for networks at most 0.01",
      "learning rate", LL_OPTION_UNSET_ZERO},
     {"batch-size", 'B', LL_OPTION_INT, AT(batch_size), "B", NULL, 1, 1 << 24, false, false, "128", "rows per step"},
-    {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 1, 1e6, false, false, "10, dropout 100",
-     "training epochs of bootstrap and dropout", LL_OPTION_UNSET_ZERO},
+    {"epochs", 'E', LL_OPTION_INT, AT(epochs), "E", NULL, 1, 1e6, false, false, "that of the method",
+     "training epochs, for methods that have a default here", LL_OPTION_UNSET_ZERO},
     {"dropout", 'p', LL_OPTION_REAL, AT(dropout), "P", NULL, 0, 1, true, true, "0.5", "rate at which dropout zeroes features"},
     {"prior-precision", 0, LL_OPTION_REAL, AT(prior_precision), "T", "evidence|validation", 0, 1e12, false, false, "1",
      "precision tau of the Gaussian prior on every parameter; of a head also the one under which the labels are likeliest, or with the "
@@ -56,7 +56,7 @@ static const ll_option table[] = {
      "seed of everything random; the same seed gives the same bits"},
     {"thin", 0, LL_OPTION_INT, AT(thin), "STEPS", NULL, 1, 1e12, false, false, "one epoch, cyclical a fifth",
      "steps between two samples of a chain", LL_OPTION_UNSET_ZERO},
-    {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of sgd and sgld before the first sample"},
+    {"burn-in", 0, LL_OPTION_INT, AT(burn_in), "EPOCHS", NULL, 0, 1e6, false, false, "0", "epochs of a chain before its first sample"},
     {"lr-t0", 0, LL_OPTION_REAL, AT(lr_t0), "T0", NULL, 0, 1e15, true, false, "constant lr",
      "decreasing schedule lr (1 + k/T0)^-POWER over steps k", LL_OPTION_UNSET_ZERO},
     {"lr-power", 0, LL_OPTION_REAL, AT(lr_power), "POWER", NULL, 0, 10, false, false, "0.55", "exponent of that schedule"},
@@ -68,19 +68,22 @@ static const ll_option table[] = {
     {"dropout-at", 0, LL_OPTION_CHOICE, AT(dropout_at), "PLACES", "paper|own", 0, 0, false, false, "paper",
      "where dropout of a whole network acts: where the paper puts it, or at the network's own dropout layers"},
     {"key", 0, LL_OPTION_CHOICE, AT(key), "WHAT", "row|content", 0, 0, false, false, "row",
-     "what the masks of a new row depend on: its number, or its content; with content a row gets the same answer wherever it stands"},
+     "what the masks of dropout for a new row depend on: its number, or its content; with content a row gets the same answer wherever "
+     "it stands"},
     {"structure", 0, LL_OPTION_CHOICE, AT(structure), "HOW", LLI_GAUSSIAN_NAMES, 0, 0, false, false, "kfac",
      "laplace: the full Hessian (K (D + 1) up to 8192), a Kronecker product, one that is diagonal over classes (for many of them), or the "
      "diagonal of the Hessian"},
     {"common-mode", 0, LL_OPTION_FLAG, AT(common_mode), NULL, NULL, 0, 0, false, false, NULL,
-     "laplace: keep the variance of a shift of all logits together, of which the data say nothing; `link probit` and `link bridge` use it"},
+     "laplace: keep the variance of a shift of all logits by the same amount, about which the data say nothing; `link probit` and "
+     "`link bridge` use it"},
     {"chains", 0, LL_OPTION_INT, AT(chains), "C", NULL, 1, CHAINS_MAX, false, false, "1",
-     "independent chains of sgd, sgld, sghmc, cyclical, psgld, swag and hmc from theta*, each with S/C members; members are stored chain "
-     "after chain"},
+     "independent chains from theta*, for methods that sample by chains: each gives S/C members, which are stored chain after chain"},
     {"precondition", 0, LL_OPTION_CHOICE, AT(precondition), "HOW", "none|kfac", 0, 0, false, false, "none",
      "sgld on a head: kfac makes steps as long in each direction as the posterior is wide; lr is then 0.1 by default"},
     {"control-variates", 0, LL_OPTION_CHOICE, AT(control_variates), "WHEN", "auto|off|on", 0, 0, false, false,
-     "auto: on with a preconditioner", "take batches as differences to theta*, which leaves little of their noise; a second pass per step"},
+     "auto: on with a preconditioner",
+     "take the gradient of a batch as its difference to the one at theta*, which removes most of its noise and costs a second pass per "
+     "step"},
     {"scores", 0, LL_OPTION_TEXT, AT(scores), "LIST", NULL, 0, 0, false, false, "none",
      "scores from features that predictions will have, with commas: msp, energy, maxlogit, mds, mds++, rmds, rmds++, knn, vim, or all"},
     {"solve", 0, LL_OPTION_FLAG, AT(solve), NULL, NULL, 0, 0, false, false, NULL,

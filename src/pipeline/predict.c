@@ -39,7 +39,7 @@ static const ll_option table[] = {
     {"block", 0, LL_OPTION_INT, AT(block), "ROWS", NULL, 1, 1 << 20, false, false, "256, networks 32 to 1024",
      "rows predicted at once; does not change the result", LL_OPTION_UNSET_ZERO},
     {"link", 0, LL_OPTION_CHOICE, AT(link), "HOW", LLI_LINK_NAMES, 0, 0, false, false, "mc",
-     "laplace: from logits to probabilities: S draws a row, or a closed form, which is one member"},
+     "laplace: how Gaussian logits become probabilities: by S draws for each row, or by a closed form, which counts as one member"},
 };
 
 const ll_option *ll_predict_options_table(size_t *count) {

@@ -35,7 +35,7 @@ static const ll_option table[] = {
     LIST("lr", 0, lr, "0.1,0.05,0.01,0.005,0.001",
          "learning rates; auto is 1/(1 + mean |z|^2), for networks and several layers at most 0.01"),
     LIST("batch-size", 'B', batch_size, "128", "rows per step; with several layers the first also trains theta*"),
-    LIST("epochs", 'E', epochs, "bootstrap:10/dropout:100", "training epochs of bootstrap and dropout"),
+    LIST("epochs", 'E', epochs, "bootstrap:10/dropout:100", "training epochs, for methods that have a default here"),
     LIST("dropout", 'p', dropout, "0.1,0.3,0.5", "rates at which dropout zeroes features"),
     {"protocol", 0, LL_OPTION_CHOICE, AT(protocol), "P", "honest|paper", 0, 0, false, false, "honest",
      "honest: validation rows choose, test rows report; paper: the test rows do both"},

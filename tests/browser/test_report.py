@@ -342,7 +342,7 @@ def themes_print_and_narrow_screens():
     check(len(browser.call("Page.printToPDF", printBackground=True)["data"]) > 20000, "no pages to print")
     browser.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     open_page()
-    check(browser.run(paper) == dark, "the wish for dark is not heard")
+    check(browser.run(paper) == dark, "a reader who prefers dark gets a light page")
     browser.call("Emulation.setEmulatedMedia", media="", features=[])
     open_page(width=390, height=800)
     check(browser.run("document.documentElement.scrollWidth") <= 390, "a narrow screen scrolls sideways")

@@ -60,7 +60,7 @@ def refusals_quote_names_safely():
 def inspect_tells_formats_by_content():
     np.save("a.npy", np.arange(4.0))
     os.rename("a.npy", "misnamed.bin")
-    check(": npy" in run("inspect", "misnamed.bin")[0], "not told by content")
+    check(": npy" in run("inspect", "misnamed.bin")[0], "its name decided, not its content")
     idx = b"\0\0\x08\x01" + struct.pack(">I", 3) + bytes([1, 2, 3])
     open("l.idx", "wb").write(idx)
     open("l.idx.gz", "wb").write(gzip.compress(idx))
