@@ -47,10 +47,20 @@ static inline int64_t lli_conv_chunk(const lli_conv_shape *s) {
     return images < 1 ? 1 : images;
 }
 
-/* Of the gradient of weights: sums of the bias, a chunk of dy, and a chunk of up to eight channels of x. */
+/* The gradient of weights reads the pixels of a chunk in the order (row, column, image), whole panels: this is the order of memory where
+ * the chunk is an image, else dy is turned first. */
+static inline bool lli_conv_turns(const lli_conv_shape *s) {
+    return lli_conv_chunk(s) > 1 || s->out % LLI_CONV_PANEL;
+}
+
+static inline int64_t lli_conv_turned(const lli_conv_shape *s, int64_t n) {
+    return lli_conv_turns(s) ? n * s->H * s->W * lli_conv_panels(s->out) * LLI_CONV_PANEL : 0;
+}
+
+/* Of the gradient of weights: sums of the bias, and a chunk of up to eight channels of x; the last store ends beyond. */
 static inline int64_t lli_conv_scratch(const lli_conv_shape *s, int64_t n) {
     int64_t images = lli_conv_chunk(s), pixels = (n < images ? n : images) * s->H * s->W;
-    return lli_conv_panels(s->out) * LLI_CONV_PANEL * (2 + pixels) + 8 * pixels + 16;
+    return lli_conv_panels(s->out) * LLI_CONV_PANEL * 2 + 8 * pixels + 16;
 }
 
 typedef struct lli_conv_kernels {
@@ -61,10 +71,13 @@ typedef struct lli_conv_kernels {
     /* Weights of the convolution that takes dy to dx: taps turned round, in and out exchanged. The panels given, of `in`, from flipped
      * on. */
     void (*flip)(float *flipped, const float *weights, const lli_conv_shape *s, lli_range panels);
+    /* The chunks given of dy, of n images in all, in the order in which `weights` of this level reads them, where lli_conv_turns.
+     * turned has lli_conv_turned floats. */
+    void (*turn)(float *turned, const float *dy, const lli_conv_shape *s, int64_t n, lli_range chunks);
     /* dw [panels of out][9][channels.end - channels.first][16] = gradient of the weights of the channels given, over n images; db [out]
      * that of the bias, or NULL. scratch has lli_conv_scratch floats. */
-    void (*weights)(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
-                    lli_range channels);
+    void (*weights)(float *dw, float *db, float *scratch, const float *x, const float *dy, const float *turned, const lli_conv_shape *s,
+                    int64_t n, lli_range channels);
 } lli_conv_kernels;
 
 #endif

@@ -34,7 +34,7 @@ static lli_conv_shape shape_of(const lli_layer *layer) {
 }
 
 static int64_t part_panels(const lli_conv_shape *s) {
-    return s->H * s->W >= LARGE ? lli_conv_panels(s->out) : 1;
+    return s->H * s->W >= LARGE ? lli_conv_panels(s->out) : 2; /* two: what the widest vectors take at once */
 }
 
 static int64_t part_images(const lli_conv_shape *s) {
@@ -96,6 +96,11 @@ static int64_t scratch_floats(const lli_layer *layer, int64_t n) {
     return LLI_MAX(zeros + flipped, gradient);
 }
 
+static int64_t shared_floats(const lli_layer *layer, int64_t n) {
+    lli_conv_shape s = shape_of(layer);
+    return lli_conv_turned(&s, n);
+}
+
 /* Some images and panels, forward or backward. */
 static ll_status convolve_task(ll_context *ctx, void *arg, int64_t task, int worker) {
     (void)ctx;
@@ -129,6 +134,14 @@ static ll_status forward(const lli_run *run, const lli_layer *layer, float *y, c
     return convolve(&j);
 }
 
+/* A chunk of dy for the gradient of the weights. */
+static ll_status turn_task(ll_context *ctx, void *arg, int64_t task, int worker) {
+    (void)ctx, (void)worker;
+    const job *j = arg;
+    j->layer->conv->turn(j->run->shared, j->dy, &j->s, j->run->n, (lli_range){task, task + 1});
+    return LL_OK;
+}
+
 /* The gradient of the weights of some input channels; the first task has the bias. */
 static ll_status weights_task(ll_context *ctx, void *arg, int64_t task, int worker) {
     (void)ctx;
@@ -138,7 +151,7 @@ static ll_status weights_task(ll_context *ctx, void *arg, int64_t task, int work
     int64_t range = channels.end - channels.first;
     float *scratch = lli_layer_scratch(j->run, worker), *dw = scratch + lli_conv_scratch(&j->s, j->run->n),
           *db = dw + panels * TAPS * most * PANEL;
-    j->layer->conv->weights(dw, task == 0 ? db : NULL, scratch, j->x, j->dy, &j->s, j->run->n, channels);
+    j->layer->conv->weights(dw, task == 0 ? db : NULL, scratch, j->x, j->dy, j->run->shared, &j->s, j->run->n, channels);
     for (int64_t p = 0; p < panels * TAPS; p++)
         lli_layer_apply(j->run, j->layer, 0, (p * j->s.in + channels.first) * PANEL, range * PANEL, dw + p * range * PANEL);
     if (task == 0)
@@ -155,7 +168,9 @@ static ll_status backward(const lli_run *run, const lli_layer *layer, float *dx,
         LLI_TRY(convolve(&back));
     }
     job j = {.run = run, .layer = layer, .s = s, .x = x, .dy = dy};
-    int64_t most = part_channels(&s);
+    int64_t most = part_channels(&s), chunk = lli_conv_chunk(&s);
+    if (lli_conv_turns(&s))
+        LLI_TRY(lli_pool_run(run->ctx, turn_task, &j, (run->n + chunk - 1) / chunk));
     return lli_pool_run(run->ctx, weights_task, &j, (s.in + most - 1) / most);
 }
 
@@ -167,6 +182,7 @@ const lli_layer_kind lli_layer_conv = {
     .pack = pack,
     .unpack = unpack,
     .scratch_floats = scratch_floats,
+    .shared_floats = shared_floats,
     .forward = forward,
     .backward = backward,
 };

@@ -59,11 +59,14 @@ static void run(problem *p, const lli_conv_kernels *k, int64_t images, int64_t p
         for (int64_t i = 0; i < p->n; i += images)
             k->forward(p->dx, p->dy, flipped, NULL, false, p->zeros, &p->back, (lli_range){i, LLI_MIN(i + images, p->n)}, part);
     }
-    float *scratch = floats(lli_conv_scratch(s, p->n));
+    float *scratch = floats(lli_conv_scratch(s, p->n)), *turned = floats(lli_conv_turned(s, p->n));
+    const int64_t chunks = (p->n + lli_conv_chunk(s) - 1) / lli_conv_chunk(s);
+    for (int64_t c = 0; lli_conv_turns(s) && c < chunks; c++)
+        k->turn(turned, p->dy, s, p->n, (lli_range){c, c + 1});
     for (int64_t i = 0; i < s->in; i += channels) {
         lli_conv_shape part = {s->H, s->W, LLI_MIN(channels, s->in - i), s->out};
         float *dw = floats(lli_conv_weights(&part));
-        k->weights(dw, i == 0 ? p->db : NULL, scratch, p->x, p->dy, s, p->n, (lli_range){i, i + part.in});
+        k->weights(dw, i == 0 ? p->db : NULL, scratch, p->x, p->dy, turned, s, p->n, (lli_range){i, i + part.in});
         for (int64_t o = 0; o < s->out; o++)
             for (int64_t c = 0; c < part.in; c++)
                 for (int64_t t = 0; t < LLI_CONV_TAPS; t++)
@@ -71,6 +74,7 @@ static void run(problem *p, const lli_conv_kernels *k, int64_t images, int64_t p
         free(dw);
     }
     free(scratch);
+    free(turned);
 }
 
 static void assert_same(const problem *a, const problem *b) {
@@ -118,6 +122,32 @@ static void test_pieces(void **state) {
         problem_free(&whole);
         problem_free(&p);
     }
+}
+
+/* Wider vectors hold more outputs, and no output another sum: levels that round alike have the same bits. */
+static void test_fused_levels(void **state) {
+    (void)state;
+    static const lli_conv_shape large[] = {{32, 32, 3, 40}, {16, 16, 34, 64}, {18, 20, 17, 31}, {4, 4, 40, 70}, {2, 2, 64, 96}};
+    const lli_kernels *first = NULL;
+    int compared = 0;
+    FOR_LEVELS(kernels, 0) {
+        if (kernels->fused && first)
+            for (size_t i = 0; i < LLI_COUNT(shapes) + LLI_COUNT(large); i++) {
+                lli_conv_shape s = i < LLI_COUNT(shapes) ? shapes[i] : large[i - LLI_COUNT(shapes)];
+                problem expected = problem_new(s, 19), p = problem_new(s, 19);
+                problem_fill(&expected, false);
+                problem_fill(&p, false);
+                run(&expected, first->conv, 19, 100, 1000, i % 2);
+                run(&p, kernels->conv, 19, 100, 1000, i % 2);
+                assert_same(&expected, &p);
+                problem_free(&expected);
+                problem_free(&p);
+                compared++;
+            }
+        first = first ? first : kernels->fused ? kernels : NULL;
+    }
+    if (!compared)
+        skip();
 }
 
 /* sum of y dy, in f64 from the definition. */
@@ -172,6 +202,7 @@ static void test_gradients(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_pieces), cmocka_unit_test(test_gradients)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_integers), cmocka_unit_test(test_pieces), cmocka_unit_test(test_fused_levels),
+                                       cmocka_unit_test(test_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,7 +103,7 @@ typedef struct alone {
     trial t; /* for its context and its arrays */
     lli_layer layer;
     lli_run run;
-    float *theta, *gradient, *x, *y, *c, *dy, *dx, *keep, *scratch;
+    float *theta, *gradient, *x, *y, *c, *dy, *dx, *keep, *scratch, *shared;
     int64_t n, in, out, floats;
 } alone;
 
@@ -126,22 +126,24 @@ static void alone_new(alone *a, const char *kind, lli_extent in, int64_t units, 
     a->out = n * lli_extent_units(a->layer.out);
     int64_t keep = a->layer.kind->keep_floats ? a->layer.kind->keep_floats(&a->layer, n) : 0;
     int64_t scratch = a->layer.kind->scratch_floats ? (a->layer.kind->scratch_floats(&a->layer, n) + 15) / 16 * 16 : 0;
+    int64_t shared = a->layer.kind->shared_floats ? a->layer.kind->shared_floats(&a->layer, n) : 0;
     struct {
         float **array;
         int64_t count;
     } list[] = {{&a->theta, a->floats}, {&a->gradient, a->floats}, {&a->x, a->in},
                 {&a->dx, a->in},        {&a->y, a->out},           {&a->c, a->out},
-                {&a->dy, a->out},       {&a->keep, keep},          {&a->scratch, threads * scratch}};
+                {&a->dy, a->out},       {&a->keep, keep},          {&a->scratch, threads * scratch},
+                {&a->shared, shared}};
     for (size_t i = 0; i < LLI_COUNT(list); i++) {
         *list[i].array = trial_array(&a->t, list[i].count, sizeof(float));
         for (int64_t k = 0; k < list[i].count; k++)
             (*list[i].array)[k] = (float)(2 * check_uniform(200 + (int64_t)i, k) - 1);
     }
-    a->run = (lli_run){a->t.ctx, lli_kernels_get(), n, a->theta, &step, NULL, take_gradient, a, a->scratch, scratch};
+    a->run = (lli_run){a->t.ctx, lli_kernels_get(), n, a->theta, &step, NULL, take_gradient, a, a->scratch, scratch, a->shared};
 }
 
 static void alone_free(alone *a) {
-    float *all[] = {a->theta, a->gradient, a->x, a->dx, a->y, a->c, a->dy, a->keep, a->scratch};
+    float *all[] = {a->theta, a->gradient, a->x, a->dx, a->y, a->c, a->dy, a->keep, a->scratch, a->shared};
     for (size_t i = 0; i < LLI_COUNT(all); i++)
         lli_memory_free(all[i]);
     ll_context_free(a->t.ctx);

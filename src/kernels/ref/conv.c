@@ -39,9 +39,14 @@ static void flip(float *flipped, const float *weights, const lli_conv_shape *s, 
                     *flipped++ = i < s->in ? weights[lli_conv_place(s, o, i, LLI_CONV_TAPS - 1 - tap)] : 0;
 }
 
-static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const lli_conv_shape *s, int64_t n,
-                    lli_range channels) {
-    (void)scratch;
+/* The loops below read dy itself. */
+static void turn(float *turned, const float *dy, const lli_conv_shape *s, int64_t n, lli_range chunks) {
+    (void)turned, (void)dy, (void)s, (void)n, (void)chunks;
+}
+
+static void weights(float *dw, float *db, float *scratch, const float *x, const float *dy, const float *turned, const lli_conv_shape *s,
+                    int64_t n, lli_range channels) {
+    (void)scratch, (void)turned;
     const lli_conv_shape part = {s->H, s->W, channels.end - channels.first, s->out};
     int64_t step = s->H * s->W;
     memset(dw, 0, (size_t)lli_conv_weights(&part) * sizeof *dw);
@@ -63,7 +68,7 @@ static void weights(float *dw, float *db, float *scratch, const float *x, const 
     }
 }
 
-const lli_conv_kernels lli_ref_conv = {.forward = forward, .flip = flip, .weights = weights};
+const lli_conv_kernels lli_ref_conv = {.forward = forward, .flip = flip, .turn = turn, .weights = weights};
 
 static void back_sums(double *sums, const float *dy, const float *x, int64_t rows, int64_t C) {
     memset(sums, 0, (size_t)(2 * C) * sizeof *sums);

@@ -63,6 +63,14 @@ INLINE void store_d(double *x, vd v) {
     *(vd_memory *)x = (vd_memory)v;
 }
 
+INLINE vf all(float x) {
+    return x - (vf){0};
+}
+
+#if LLI_BYTES == 64
+#include "kernels/simd/vector64.h"
+#else
+
 #if LLI_BYTES == 32
 INLINE vf load_halves(const float *low, const float *high) {
     return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
@@ -106,10 +114,6 @@ INLINE void store4(float *x, v4 v) {
 
 INLINE void store_i(int32_t *x, vi v) {
     *(vi_memory *)x = (vi_memory)v;
-}
-
-INLINE vf all(float x) {
-    return x - (vf){0};
 }
 
 INLINE vd all_d(double x) {
@@ -309,4 +313,5 @@ INLINE float largest_lane(vf x) {
     return x[0];
 }
 
+#endif /* LLI_BYTES */
 #endif
