@@ -66,6 +66,37 @@ void lli_hash_add(lli_hash *hash, const void *bytes, size_t count) {
         memcpy(hash->pending, p + count / 64 * 64, count % 64);
 }
 
+/* The numbers that SHA-512 begins with: four lanes begin as the last four, and the others multiply. */
+static const uint64_t lane_factor[LLI_HASH_LANES] = {0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1};
+static const uint64_t lane_start[LLI_HASH_LANES] = {0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
+
+static inline void mix(uint64_t lane[LLI_HASH_LANES], const unsigned char *block) {
+    for (int i = 0; i < LLI_HASH_LANES; i++) {
+        uint64_t word[2];
+        memcpy(word, block + 16 * i, sizeof word);
+        unsigned __int128 product = (unsigned __int128)(lane[i] ^ word[0]) * (lane_factor[i] ^ word[1]);
+        lane[i] = (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+}
+
+void lli_hash_sum_init(uint64_t lane[LLI_HASH_LANES]) {
+    memcpy(lane, lane_start, sizeof lane_start);
+}
+
+void lli_hash_sum_add(uint64_t out[LLI_HASH_LANES], const void *bytes, size_t count) {
+    const unsigned char *p = bytes;
+    unsigned char last[64] = {0};
+    uint64_t lane[LLI_HASH_LANES];
+    memcpy(lane, out, sizeof lane);
+    for (size_t blocks = count / 64; blocks > 0; blocks--, p += 64)
+        mix(lane, p);
+    if (count % 64) {
+        memcpy(last, p, count % 64);
+        mix(lane, last);
+    }
+    memcpy(out, lane, sizeof lane);
+}
+
 /* The padding: the state is the hash then. */
 static void end(lli_hash *hash) {
     uint64_t bits = hash->bytes * 8;
@@ -76,10 +107,21 @@ static void end(lli_hash *hash) {
     lli_hash_add(hash, tail, pad + 8);
 }
 
-void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]) {
+void lli_hash_bytes(lli_hash *hash, unsigned char out[LLI_HASH_BYTES]) {
     end(hash);
-    for (int i = 0; i < 8; i++)
-        snprintf(out + 8 * i, 9, "%08" PRIx32, hash->state[i]);
+    for (int i = 0; i < LLI_HASH_BYTES; i++)
+        out[i] = (unsigned char)(hash->state[i / 4] >> (24 - i % 4 * 8));
+}
+
+void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]) {
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[LLI_HASH_BYTES];
+    lli_hash_bytes(hash, bytes);
+    for (int i = 0; i < LLI_HASH_BYTES; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[LLI_HASH_TEXT - 1] = 0;
 }
 
 uint64_t lli_hash_start(lli_hash *hash) {

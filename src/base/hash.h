@@ -15,12 +15,20 @@ typedef struct lli_hash {
     unsigned char pending[64];
 } lli_hash;
 
-enum { LLI_HASH_TEXT = 65 }; /* hexadecimal, with its NUL */
+enum { LLI_HASH_BYTES = 32, LLI_HASH_TEXT = 65 /* hexadecimal, with its NUL */ };
 
 void lli_hash_init(lli_hash *hash);
 void lli_hash_add(lli_hash *hash, const void *bytes, size_t count);
-void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]); /* ends the hash */
-uint64_t lli_hash_start(lli_hash *hash);                     /* its first 64 bits as a number; ends it too */
+/* Each of these ends the hash. */
+void lli_hash_bytes(lli_hash *hash, unsigned char out[LLI_HASH_BYTES]);
+void lli_hash_text(lli_hash *hash, char out[LLI_HASH_TEXT]);
+uint64_t lli_hash_start(lli_hash *hash); /* its first 64 bits as a number */
+
+/* A sum of bytes at a hundredth of the price: whatever is damaged or mixed up changes it, but who wants other bytes with the same sum finds
+ * some. Each call fills its last block of 64 bytes up with zeros. docs/math/certificates.md */
+enum { LLI_HASH_LANES = 4 };
+void lli_hash_sum_init(uint64_t lane[LLI_HASH_LANES]);
+void lli_hash_sum_add(uint64_t lane[LLI_HASH_LANES], const void *bytes, size_t count);
 
 /* What lli_hash_add is made of: `count` blocks of 64 bytes into the state, plainly and with the instructions of x86, where the processor
  * has them. */

@@ -25,6 +25,7 @@ void ll_ensemble_free(ll_ensemble *e) {
     lli_ensemble_plan_release(&e->plan);
     for (int i = 0; i < LLI_TENSORS_MAX; i++)
         lli_memory_free(e->owned[i]);
+    lli_memory_free(e->fingerprint);
     ll_bundle_free(e->file);
     lli_network_free(e->network);
     lli_memory_free(e);
@@ -80,6 +81,7 @@ ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan
         LLI_DO(lli_memory_new(ctx, &e->owned[i], floats, sizeof(float)));
         e->tensor[i] = e->owned[i];
     }
+    LLI_DO(lli_memory_new(ctx, &e->fingerprint, e->plan.stored, sizeof *e->fingerprint));
     *out = e;
     e = NULL;
 done:
@@ -102,37 +104,8 @@ ll_ensemble lli_ensemble_member(const ll_ensemble *ensemble, int64_t s) {
     member.plan.scores.which = 0;
     for (int i = 0; i < member.plan.model->tensors; i++)
         member.tensor[i] += s * member.plan.model->tensor[i].count;
+    member.fingerprint += s;
     return member;
-}
-
-int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan) {
-    int tensors = plan->model->tensors;
-    for (int i = 0; i < tensors; i++) {
-        const lli_tensor *t = &plan->model->tensor[i];
-        int64_t shape[LL_ARRAY_RANK_MAX] = {plan->stored};
-        memcpy(shape + 1, t->shape, (size_t)t->rank * sizeof *shape);
-        out[i] = (ll_named_array){t->name, ll_array_view(NULL, LL_DTYPE_F32, 1 + t->rank, shape)};
-    }
-    out[tensors] = (ll_named_array){"weight", ll_array_view(plan->weight, LL_DTYPE_F64, 1, &plan->S)};
-    int64_t count = tensors + 1;
-    if (plan->net)
-        out[count++] = (ll_named_array){"scaling", ll_array_view(plan->scaling, LL_DTYPE_F64, 1, (int64_t[]){2})};
-    if (plan->calibration)
-        out[count++] = (ll_named_array){"calibration", ll_array_view(plan->calibration, LL_DTYPE_F64, 2, (int64_t[]){2, plan->K})};
-    if (plan->cut)
-        out[count++] = (ll_named_array){"cut", ll_array_view(plan->cut, LL_DTYPE_F64, 1, &plan->K)};
-    count += lli_gaussian_list(out + count, &plan->gaussian, plan->K, plan->D);
-    return count + lli_scores_list(out + count, &plan->scores, plan->D);
-}
-
-int64_t lli_ensemble_bytes(const ll_ensemble *e) {
-    ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
-    lli_ensemble_plan own = e->plan; /* a view */
-    own.scores = (lli_scores){0};
-    int64_t bytes = 0, count = lli_ensemble_arrays(arrays, &own);
-    for (int64_t i = 0; i < count; i++)
-        bytes += lli_array_count(&arrays[i].array) * (int64_t)ll_dtype_size(arrays[i].array.dtype);
-    return bytes;
 }
 
 /* The array `name` with this type and rank, or a sentence. */
@@ -347,6 +320,8 @@ static ll_status fill_from(ll_context *ctx, ll_ensemble *e, const ll_bundle *bun
     LLI_TRY(find_optional(ctx, &p->calibration, bundle, path, "calibration", 2, p->K, false));
     LLI_TRY(find_optional(ctx, &p->cut, bundle, path, "cut", 1, p->K, true));
     LLI_TRY(check_values(ctx, e, path));
+    LLI_TRY(lli_memory_new(ctx, &e->fingerprint, p->stored, sizeof *e->fingerprint));
+    LLI_TRY(lli_fingerprint_from(e->fingerprint, ctx, bundle, path, p->model, e->tensor, p->stored));
     return lli_ensemble_take_scores(ctx, e, bundle, path);
 }
 

@@ -6,6 +6,7 @@
 #include "base/bundle.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "ensemble/fingerprint.h"
 #include "ensemble/gaussian.h"
 #include "model/network.h"
 #include "scores/scores.h"
@@ -79,6 +80,7 @@ struct ll_ensemble {
     lli_ensemble_plan plan;
     const float *tensor[LLI_TENSORS_MAX]; /* [stored, shape of the model's tensor] each */
     float *owned[LLI_TENSORS_MAX];        /* NULL when the views point into a file */
+    lli_fingerprint *fingerprint;         /* [stored] of the members */
     ll_bundle *file;                      /* that the views point into; NULL: none */
     lli_network *network;                 /* NULL for heads */
     lli_model head;                       /* what plan.model is for a head: its tensors, and nothing that computes */
@@ -86,8 +88,10 @@ struct ll_ensemble {
 
 /* Takes the plan over (also on failure) and allocates its members. */
 ll_status lli_ensemble_new(ll_ensemble **out, ll_context *ctx, lli_ensemble_plan *plan) LL_CHECK_RESULT;
-/* SHA-256 of the tensors, weights, scaling, calibration and masks; not of the cut, and not of the record. */
+/* SHA-256 of the fingerprints' SHA-256, weights, scaling, calibration and masks; not of the cut, and not of the record. */
 void lli_ensemble_hash(const ll_ensemble *ensemble, char out[LLI_HASH_TEXT]);
+/* The same, with the SHA-256 of the members taken anew: for who relies on it, since a file may have others. */
+ll_status lli_ensemble_hash_anew(ll_context *ctx, const ll_ensemble *ensemble, char out[LLI_HASH_TEXT]) LL_CHECK_RESULT;
 /* The first S members, as a view that lives as long as `ensemble`: what fitting S members gives, bit for bit. Not to be freed or
  * written. */
 ll_ensemble lli_ensemble_prefix(const ll_ensemble *ensemble, int64_t S);
@@ -98,12 +102,17 @@ ll_ensemble lli_ensemble_member(const ll_ensemble *ensemble, int64_t s);
 /* From a file's arrays and metadata; takes the bundle over on success. */
 ll_status lli_ensemble_from(ll_ensemble **out, ll_context *ctx, ll_bundle *bundle, const char *path) LL_CHECK_RESULT;
 
-/* The arrays of the file format: the model's tensors with a leading axis [stored], f32, then weight [S], f64. A head has W [stored,K,D] and
- * b [stored,K]. A network has `scaling` too: shift and scale of its input, [2] f64. A calibrated ensemble has `calibration` [2,K] f64, one
- * with a certificate `cut` [K] f64, one of draws the factors of its Gaussian, one with scores their statistics. Returns how many; the
- * tensors' data are NULL. */
-enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 4 + LLI_GAUSSIAN_ARRAYS + LLI_SCORES_ARRAYS };
+/* The arrays of the file format: the model's tensors with a leading axis [stored], f32, the fingerprints [stored,64], u8, then weight [S],
+ * f64. A head has W [stored,K,D] and b [stored,K]. A network has `scaling` too: shift and scale of its input, [2] f64. A calibrated
+ * ensemble has `calibration` [2,K] f64, one with a certificate `cut` [K] f64, one of draws the factors of its Gaussian, one with scores
+ * their statistics. Returns how many; those of the first lli_ensemble_by_member, which have a row for each member, have NULL as data. */
+enum { LLI_ENSEMBLE_ARRAYS_MAX = LLI_TENSORS_MAX + 5 + LLI_GAUSSIAN_ARRAYS + LLI_SCORES_ARRAYS };
 int64_t lli_ensemble_arrays(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const lli_ensemble_plan *plan);
+static inline int lli_ensemble_by_member(const lli_ensemble_plan *plan) {
+    return plan->model->tensors + 1;
+}
+/* The same arrays with all their data. */
+int64_t lli_ensemble_list(ll_named_array out[LLI_ENSEMBLE_ARRAYS_MAX], const ll_ensemble *ensemble);
 int64_t lli_ensemble_bytes(const ll_ensemble *ensemble); /* of all of them but the scores' */
 
 #endif

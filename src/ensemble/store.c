@@ -11,6 +11,7 @@ static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const f
         int64_t count = e->plan.model->tensor[i].count;
         memcpy(e->owned[i] + member * count, tensors[i], (size_t)count * sizeof(float));
     }
+    lli_fingerprint_take(&e->fingerprint[member], e->plan.model, e->tensor, member);
     if (((lli_store_memory *)store)->saved)
         ((lli_store_memory *)store)->saved[member] = true;
     return LL_OK;

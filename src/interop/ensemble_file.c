@@ -39,18 +39,11 @@ ll_status ll_ensemble_read_bytes(ll_ensemble **out, ll_context *ctx, const void 
     return status;
 }
 
-static int64_t arrays_of(ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX], const ll_ensemble *e) {
-    int64_t count = lli_ensemble_arrays(arrays, &e->plan);
-    for (int i = 0; i < e->plan.model->tensors; i++)
-        arrays[i].array.data = e->tensor[i];
-    return count;
-}
-
 ll_status ll_ensemble_write(ll_context *ctx, const char *path, const ll_ensemble *ensemble) {
     LLI_NEED(ctx, path, ensemble);
     const lli_provenance *p = &ensemble->plan.provenance;
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
-    return ll_bundle_write(ctx, path, arrays, arrays_of(arrays, ensemble), p->pairs, p->count);
+    return ll_bundle_write(ctx, path, arrays, lli_ensemble_list(arrays, ensemble), p->pairs, p->count);
 }
 
 ll_status ll_ensemble_write_bytes(void **out, size_t *size, ll_context *ctx, const ll_ensemble *ensemble) {
@@ -59,5 +52,5 @@ ll_status ll_ensemble_write_bytes(void **out, size_t *size, ll_context *ctx, con
     *size = 0;
     const lli_provenance *p = &ensemble->plan.provenance;
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
-    return lli_format_bytes(out, size, ctx, arrays, arrays_of(arrays, ensemble), p->pairs, p->count);
+    return lli_format_bytes(out, size, ctx, arrays, lli_ensemble_list(arrays, ensemble), p->pairs, p->count);
 }

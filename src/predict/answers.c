@@ -17,7 +17,10 @@ ll_status lli_answers_describe(ll_context *ctx, lli_provenance *out, const ll_en
     for (int i = 0; lli_certificate_entries[i]; i++)
         LLI_TRY(lli_provenance_set(ctx, out, lli_certificate_entries[i], NULL));
     LLI_TRY(lli_provenance_set(ctx, out, LLI_CLASS_NAMES, NULL));
-    lli_ensemble_hash(ensemble, hash);
+    if (ensemble->plan.cut) /* a certificate is held against it */
+        LLI_TRY(lli_ensemble_hash_anew(ctx, ensemble, hash));
+    else
+        lli_ensemble_hash(ensemble, hash);
     if (data->labels) /* a certificate may be made of these answers */
         LLI_TRY(lli_dataset_known_hash(rows, ctx, data));
     LLI_TRY(lli_provenance_set(ctx, out, LLI_ANSWERS_ROWS, data->labels ? rows : data->features_hash));

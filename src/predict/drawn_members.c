@@ -140,6 +140,7 @@ static ll_status fill(ll_context *ctx, ll_ensemble *out, const ll_ensemble *of) 
                 out->owned[0][(s * K + k) * D + j] = (float)((double)of->tensor[0][k * D + j] + d.y[k * n + j]);
             out->owned[1][s * K + k] = (float)((double)of->tensor[1][k] + d.y[k * n + D]);
         }
+        lli_fingerprint_take(&out->fingerprint[s], out->plan.model, out->tensor, s);
     }
 done:
     end(&d);

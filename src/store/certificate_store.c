@@ -44,12 +44,18 @@ static int64_t count_use(lli_text *record, const char *before, const char *rows)
 }
 
 static ll_status check(ll_context *ctx, const ll_ensemble *e, const ll_certificate *c) {
-    char hash[LLI_HASH_TEXT];
+    char hash[LLI_HASH_TEXT], said[LLI_HASH_TEXT];
     if (!*c->ensemble_hash || !*c->features_hash)
         return lli_fail(ctx, LL_ERR_DATA,
                         "the certificate does not say which ensemble and which rows it was made of; make it of a file that this version of "
                         "lastlayer predict wrote");
-    lli_ensemble_hash(e, hash);
+    LLI_TRY(lli_ensemble_hash_anew(ctx, e, hash));
+    lli_ensemble_hash(e, said);
+    if (strcmp(hash, said) != 0)
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "the array " LLI_FINGERPRINT_ARRAY
+                        " of the ensemble is not that of its members, so nothing says which ensemble was "
+                        "predicted with; remove the array, predict and certify again");
     if (strcmp(hash, c->ensemble_hash) != 0)
         return lli_fail(ctx, LL_ERR_DATA,
                         "the certificate is of another ensemble, or of this one with another calibration: its SHA-256 is %.12s..., that of "

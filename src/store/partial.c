@@ -37,38 +37,29 @@ struct lli_partial {
     bool found;    /* an interrupted run is there */
     bool complete; /* it was interrupted after its last member, while finishing */
     int tensors;
-    size_t bytes[LLI_TENSORS_MAX]; /* of one member's tensors */
+    size_t bytes[LLI_TENSORS_MAX + 1]; /* of one member's tensors, and of its fingerprint */
     int64_t stored, floats, tasks;
     int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end;
-    int64_t records;   /* where the hashes of members begin */
     int64_t slots;     /* where the checkpoints begin */
     bool *member_done; /* [stored] members of the interrupted run whose bytes match their hash */
     journal *journals; /* [tasks] */
 };
 
-/* Of a member's tensors: what its record says. */
-static uint64_t short_hash(lli_hash *hash) {
-    char text[LLI_HASH_TEXT];
-    lli_hash_text(hash, text);
-    uint64_t value;
-    memcpy(&value, text, sizeof value); /* eight hexadecimal digits: never 0 */
-    return value;
-}
-
-static int64_t tensor_offset(const lli_partial *p, int tensor, int64_t member) {
-    return p->offsets[tensor] + member * (int64_t)p->bytes[tensor];
+static int64_t offset_of(const lli_partial *p, int array, int64_t member) {
+    return p->offsets[array] + member * (int64_t)p->bytes[array];
 }
 
 static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *const *tensors) {
     lli_partial *p = (lli_partial *)store;
-    lli_hash hash;
-    lli_hash_init(&hash);
+    lli_fingerprint_work work;
+    lli_fingerprint made;
+    lli_fingerprint_init(&work);
     for (int i = 0; i < p->tensors; i++) {
-        LLI_TRY(lli_outfile_write_at(ctx, p->file, tensor_offset(p, i, member), tensors[i], p->bytes[i]));
-        lli_hash_add(&hash, tensors[i], p->bytes[i]);
+        LLI_TRY(lli_outfile_write_at(ctx, p->file, offset_of(p, i, member), tensors[i], p->bytes[i]));
+        lli_fingerprint_add(&work, tensors[i], (int64_t)(p->bytes[i] / sizeof(float)));
     }
-    uint64_t record = short_hash(&hash);
-    return lli_outfile_write_at(ctx, p->file, p->records + 8 * member, &record, sizeof record);
+    lli_fingerprint_end(&work, &made);
+    return lli_outfile_write_at(ctx, p->file, offset_of(p, p->tensors, member), &made, sizeof made);
 }
 
 static bool has(lli_store *store, int64_t member) {
@@ -209,25 +200,27 @@ static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text 
 
 /* Which members of the interrupted run are complete? */
 static ll_status find_done(ll_context *ctx, lli_partial *p) {
-    char *tensor = NULL;
-    uint64_t *records = NULL;
+    float *tensor = NULL;
+    lli_fingerprint *records = NULL, made;
+    static const lli_fingerprint not_written;
     size_t most = 0;
     for (int i = 0; i < p->tensors; i++)
         most = LLI_MAX(most, p->bytes[i]);
     ll_status status;
     LLI_DO(lli_memory_new(ctx, &records, p->stored, sizeof *records));
-    LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)most, 1));
-    LLI_DO(lli_outfile_read_at(ctx, p->file, p->records, records, (size_t)p->stored * sizeof *records));
+    LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)(most / sizeof *tensor), sizeof *tensor));
+    LLI_DO(lli_outfile_read_at(ctx, p->file, p->offsets[p->tensors], records, (size_t)p->stored * sizeof *records));
     for (int64_t member = 0; member < p->stored; member++) {
-        if (!records[member])
+        if (memcmp(&records[member], &not_written, sizeof made) == 0)
             continue;
-        lli_hash hash;
-        lli_hash_init(&hash);
+        lli_fingerprint_work work;
+        lli_fingerprint_init(&work);
         for (int i = 0; i < p->tensors; i++) {
-            LLI_DO(lli_outfile_read_at(ctx, p->file, tensor_offset(p, i, member), tensor, p->bytes[i]));
-            lli_hash_add(&hash, tensor, p->bytes[i]);
+            LLI_DO(lli_outfile_read_at(ctx, p->file, offset_of(p, i, member), tensor, p->bytes[i]));
+            lli_fingerprint_add(&work, tensor, (int64_t)(p->bytes[i] / sizeof *tensor));
         }
-        p->member_done[member] = records[member] == short_hash(&hash);
+        lli_fingerprint_end(&work, &made);
+        p->member_done[member] = memcmp(&made, &records[member], sizeof made) == 0;
     }
 done:
     lli_memory_free(tensor);
@@ -243,12 +236,12 @@ static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int6
     p->tensors = plan->model->tensors;
     for (int i = 0; i < p->tensors; i++)
         p->bytes[i] = (size_t)plan->model->tensor[i].count * sizeof(float);
+    p->bytes[p->tensors] = sizeof(lli_fingerprint);
     p->stored = plan->stored;
     p->floats = floats;
     p->tasks = tasks <= TASKS_MAX ? tasks : 0;
     LLI_TRY(lli_safetensors_header(header, p->offsets, &p->end, ctx, arrays, count, plan->provenance.pairs, plan->provenance.count));
-    p->records = (p->end + 63) / 64 * 64;
-    p->slots = (p->records + 8 * p->stored + 63) / 64 * 64;
+    p->slots = (p->end + 63) / 64 * 64;
     *size = p->slots + 2 * p->tasks * slot_bytes(p);
     LLI_TRY(lli_memory_new(ctx, &p->journals, p->tasks, sizeof *p->journals));
     for (int64_t i = 0; i < p->tasks; i++)
@@ -256,11 +249,11 @@ static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int6
     return lli_memory_new(ctx, &p->member_done, p->stored, sizeof *p->member_done);
 }
 
-/* The arrays behind the tensors: what the plan knows already. */
+/* The arrays that are not by member: what the plan knows already. */
 static ll_status write_known(ll_context *ctx, lli_partial *p, const lli_ensemble_plan *plan) {
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
     int64_t count = lli_ensemble_arrays(arrays, plan);
-    for (int64_t i = p->tensors; i < count; i++)
+    for (int64_t i = lli_ensemble_by_member(plan); i < count; i++)
         LLI_TRY(lli_outfile_write_at(ctx, p->file, p->offsets[i], arrays[i].array.data,
                                      (size_t)lli_array_count(&arrays[i].array) * ll_dtype_size(arrays[i].array.dtype)));
     return LL_OK;
@@ -320,16 +313,16 @@ static ll_status copy_part(ll_context *ctx, lli_partial *p, lli_sink *sink, cons
                            const int64_t *members, int64_t n) {
     char *tensor = NULL;
     ll_status status = LL_OK;
-    for (int i = 0; i < p->tensors; i++) {
+    for (int i = 0; i <= p->tensors; i++) {
         LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)p->bytes[i], 1));
         for (int64_t j = 0; j < n; j++) {
-            LLI_DO(lli_outfile_read_at(ctx, p->file, tensor_offset(p, i, members[j]), tensor, p->bytes[i]));
+            LLI_DO(lli_outfile_read_at(ctx, p->file, offset_of(p, i, members[j]), tensor, p->bytes[i]));
             LLI_DO(lli_sink_write(sink, ctx, i, j, 1, tensor));
         }
         lli_memory_free(tensor);
         tensor = NULL;
     }
-    for (int64_t i = p->tensors; i < count; i++)
+    for (int64_t i = p->tensors + 1; i < count; i++)
         LLI_DO(lli_sink_write(sink, ctx, i, 0, arrays[i].array.shape[0], arrays[i].array.data));
 done:
     lli_memory_free(tensor);
@@ -347,12 +340,12 @@ static ll_status write_part(ll_context *ctx, lli_partial *p, const lli_ensemble_
     for (int64_t i = 0; i < p->stored; i++)
         if (p->member_done[i])
             members[n++] = i;
-    for (int i = 0; i < p->tensors; i++)
+    for (int i = 0; i < lli_ensemble_by_member(plan); i++)
         arrays[i].array.shape[0] = n;
     arrays[count++] = (ll_named_array){LLI_PARTS_MEMBERS, ll_array_view(members, LL_DTYPE_I64, 1, &n)};
     LLI_DO(lli_parts_describe(ctx, &meta, &plan->provenance, part, LLI_PARTS_ENSEMBLE));
     LLI_DO(lli_provenance_add_number(ctx, &meta, LLI_PARTS_TOTAL, (double)p->stored));
-    LLI_DO(lli_provenance_add_number(ctx, &meta, LLI_PARTS_TENSORS, p->tensors));
+    LLI_DO(lli_provenance_add_number(ctx, &meta, LLI_PARTS_TENSORS, lli_ensemble_by_member(plan)));
     LLI_DO(lli_file_sink_open(&sink, ctx, p->path, arrays, count, meta.pairs, meta.count));
     LLI_DO(copy_part(ctx, p, sink, arrays, count, members, n));
     lli_sink *complete = sink;
@@ -380,8 +373,8 @@ static bool holds_number(ll_context *ctx, lli_partial *p, int64_t at) {
 
 /* Is there anything in the file that a resume could use? Other ranks write into it as well. */
 static bool reached(ll_context *ctx, lli_partial *p) {
-    for (int64_t i = 0; p->records && i < p->stored; i++)
-        if (holds_number(ctx, p, p->records + 8 * i))
+    for (int64_t i = 0; p->slots && i < p->stored; i++)
+        if (holds_number(ctx, p, offset_of(p, p->tensors, i)))
             return true;
     for (int64_t i = 0; p->journals && i < 2 * p->tasks; i++)
         if (holds_number(ctx, p, p->slots + i * slot_bytes(p)))

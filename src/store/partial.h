@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The store that survives a kill. PATH.partial is the ensemble file under construction, followed by a journal:
  *
- *     0        the final file: header, the tensors (of a head: W [S,K,D], b [S,K]), weight [S]
- *     end      one hash per member, 0 = not written
- *     ...      per task two checkpoint slots, written in turn: sequence, step, NLLs, hash, theta
+ *     0        the final file: header, the tensors (of a head: W [S,K,D], b [S,K]), fingerprint [S,64], 0 = not written, weight [S]
+ *     end      per task two checkpoint slots, written in turn: sequence, step, NLLs, hash, theta
  *
- * A record counts only if its hash fits its bytes, so a write that was cut short is as if it had not been. Finishing cuts the journal
- * off and renames the file. */
+ * A member counts only if its fingerprint fits its bytes, a slot if its hash does, so a write that was cut short is as if it had not been.
+ * Finishing cuts the journal off and renames the file. */
 #ifndef LLI_STORE_PARTIAL_H
 #define LLI_STORE_PARTIAL_H
 

@@ -51,6 +51,35 @@ static void place_of_not_finite(void **state) {
         }
 }
 
+/* Each change gives another sum: every bit, the signs of two numbers that the same lane takes, blocks that change places, zeros at the end.
+ */
+static void sums_of_bytes(void **state) {
+    (void)state;
+    enum { BYTES = 200, CASES = 8 * BYTES + 4 };
+    static uint64_t seen[CASES][LLI_HASH_LANES];
+    unsigned char bytes[BYTES];
+    for (int i = 0; i < BYTES; i++)
+        bytes[i] = (unsigned char)(37 * i + i / 7);
+    for (int c = 0; c < CASES; c++) {
+        unsigned char changed[BYTES];
+        memcpy(changed, bytes, sizeof bytes);
+        if (c < 8 * BYTES)
+            changed[c / 8] ^= (unsigned char)(1 << c % 8);
+        if (c == 8 * BYTES)
+            changed[7] ^= 0x80, changed[71] ^= 0x80;
+        if (c == 8 * BYTES + 1)
+            memcpy(changed, bytes + 64, 64), memcpy(changed + 64, bytes, 64);
+        lli_hash_sum_init(seen[c]);
+        lli_hash_sum_add(seen[c], changed, c == 8 * BYTES + 2 ? 192 : BYTES);
+        for (int before = 0; before < c; before++)
+            for (int i = 0; i < LLI_HASH_LANES; i++) {
+                if (seen[before][i] != seen[c][i])
+                    break;
+                assert_int_not_equal(i, LLI_HASH_LANES - 1);
+            }
+    }
+}
+
 /* The two compressions agree, however many blocks they get at once. */
 static void sha256_with_instructions(void **state) {
     (void)state;
@@ -394,6 +423,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sha256_known_answers),
         cmocka_unit_test(place_of_not_finite),
+        cmocka_unit_test(sums_of_bytes),
         cmocka_unit_test(sha256_with_instructions),
 #ifdef __FLT16_MAX__
         cmocka_unit_test(half_is_ieee),

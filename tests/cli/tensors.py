@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-TYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I64": np.int64}
+TYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64, "I64": np.int64, "U8": np.uint8}
 
 
 def read(path):

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Calibration, certificates and sets from the command line. The oracle is numpy's longdouble for calibrated predictions, and scipy's bounded
 search where a temperature is fitted."""
+import hashlib
 import json
+import math
+import struct
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, logsumexp
 
 from tap import case, cases_of, check, fails, main, run
+from tensors import rewrite, tensors
 
 WIDE = np.longdouble
 
@@ -176,6 +180,95 @@ def metadata(path):
     return json.loads(raw[8:8 + int.from_bytes(raw[:8], "little")])["__metadata__"]
 
 
+# the first state of SHA-512: the first 64 bits of the fractions of the roots of 2, 3, 5, ..., 19
+SHA512 = [math.isqrt(p << 128) % 2**64 for p in (2, 3, 5, 7, 11, 13, 17, 19)]
+
+
+def fingerprint(pieces, sha256=None):
+    """What docs/math/certificates.md says of the bytes of a member's tensors; with this SHA-256 in place of the true one."""
+    sha256, lanes = sha256 or hashlib.sha256(b"".join(pieces)).digest(), list(SHA512[4:])
+    for piece in (*pieces, sha256):
+        for at in range(0, len(piece), 64):
+            words = struct.unpack("<8Q", piece[at:at + 64].ljust(64, b"\0"))
+            for i in range(4):
+                product = (lanes[i] ^ words[2 * i]) * (SHA512[i] ^ words[2 * i + 1])
+                lanes[i] = product % 2**64 ^ product // 2**64
+    return sha256 + struct.pack("<4Q", *lanes)
+
+
+def identity(path):
+    """ensemble_sha256 of heads without draws, and whether the fingerprints in the file are right."""
+    arrays, meta = tensors(path)
+    found = hashlib.sha256()
+    for name in ("W", "b", "weight", "calibration"):
+        if name in arrays:
+            found.update(name.encode() + b"\0" + struct.pack(f"<{arrays[name].ndim}q", *arrays[name].shape))
+            found.update(b"" if name in "Wb" else arrays[name].tobytes())
+    members = [fingerprint([W.tobytes(), b.tobytes()]) for W, b in zip(arrays["W"], arrays["b"])]
+    for member in members:
+        found.update(member[:32])
+    found.update(struct.pack("<2Q", int(meta.get("drop16", 0)), int(meta["seed"]) if "drop16" in meta else 0))
+    right = "fingerprint" in arrays and arrays["fingerprint"].tobytes() == b"".join(members)
+    return found.hexdigest(), right
+
+
+def named(path):
+    """The ensemble that predictions say they are of."""
+    run("predict", path, "--features", "cert_z.npy", "-o", "named.safetensors")
+    return metadata("named.safetensors")["ensemble_sha256"]
+
+
+@case
+def an_ensemble_has_its_name_from_whoever_writes_it():
+    certified_problem()
+    fit = ("fit", "--features", "cal_z.npy", "--labels", "cal_y.npy", "--epochs", 2, "--samples", 5)
+    run(*fit, "--method", "bootstrap", "-o", "b.safetensors")
+    for part in (1, 2, 3):
+        run(*fit, "--method", "bootstrap", "--part", f"{part}/3", "-o", "merged.safetensors")
+    run("merge", "merged.safetensors")
+    run(*fit, "--method", "dropout", "-o", "d.safetensors")
+    run(*fit, "--method", "laplace", "--members-out", "drawn.safetensors", "-o", "l.safetensors")
+    run("calibrate", "b.safetensors", "--features", "cal_z.npy", "--labels", "cal_y.npy", "--force", "-o", "bc.safetensors")
+    names = {path: identity(f"{path}.safetensors") for path in ("b", "merged", "d", "drawn", "bc", "c")}
+    for path, (name, right) in names.items():
+        check(right, f"{path} has false fingerprints")
+        check(named(f"{path}.safetensors") == name, f"{path} has another name in its predictions")
+    check(names["b"] == names["merged"], "parts have another name")
+    check(len({name for name, right in names.values()}) == 5, "a calibration keeps the name")
+    name, right = identity("e.safetensors")  # another program wrote it
+    check(not right and named("e.safetensors") == name, "a file without fingerprints")
+
+
+@case
+def a_false_name():
+    certified_problem()
+    run("certify", "p.npz", "--risk", 0.1, "--save", "c.safetensors")
+
+    def lie(header, arrays):
+        begin, end = header["fingerprint"]["data_offsets"]
+        pieces = [arrays[header[name]["data_offsets"][0]:][:size] for name, size in (("W", 4 * 6 * 4), ("b", 4 * 4))]
+        arrays[begin:begin + 64] = fingerprint([bytes(piece) for piece in pieces], bytes(32))
+
+    rewrite("c.safetensors", "lies.safetensors", lie)
+    check(named("lies.safetensors") == identity("lies.safetensors")[0], "with a certificate, the SHA-256 is taken anew")
+    out, err = run("predict", "lies.safetensors", "--features", "cert_z.npy")
+    check("answers by a certificate" in err, "the members are those that were certified: " + err)
+    run("calibrate", "e.safetensors", "--features", "cal_z.npy", "--labels", "cal_y.npy", "-o", "fresh.safetensors")
+    rewrite("fresh.safetensors", "lies.safetensors", lie)
+    run("predict", "lies.safetensors", "--features", "cert_z.npy", "--labels", "cert_y.npy", "-o", "lies.npz")
+    fails(5, "certify", "lies.npz", "--risk", 0.1, "--save", "lies.safetensors", words=["fingerprint", "not that of its members"])
+    fails(5, "certify", "lies.npz", "--risk", 0.1, "--save", "fresh.safetensors", words=["another ensemble"])
+
+    def change(header, arrays):
+        arrays[header["W"]["data_offsets"][0] + 1] ^= 0x40
+
+    rewrite("fresh.safetensors", "changed.safetensors", change)
+    _, err = run("predict", "changed.safetensors", "--features", "cert_z.npy", "--labels", "cert_y.npy", "-o", "changed.npz")
+    check("1 of 3 members were changed after they were written" in err, err)
+    check(named("changed.safetensors") == identity("changed.safetensors")[0], "a changed ensemble goes by its old name")
+    fails(5, "certify", "changed.npz", "--risk", 0.3, "--save", "fresh.safetensors", words=["another ensemble"])
+
+
 @case
 def stored_certificates():
     y = certified_problem()
@@ -184,7 +277,7 @@ def stored_certificates():
     _, err = run(*certify, "--class-names", "names.txt", "-o", "cert.json")
     check("has the certificate" in err, err)
     d = json.load(open("cert.json"))
-    check(d["certified"] and d["uses_of_these_rows"] == 1 and d["label_rule"] == "mean" and len(d["ensemble_sha256"]) == 64, str(d))
+    check(d["certified"] and d["uses_of_these_rows"] == 1 and d["label_rule"] == "mean" and d["ensemble_sha256"] == identity("c.safetensors")[0], str(d))
     check(json.loads(metadata("c.safetensors")["certificate"]) == d, "the stored certificate is the file")
     out, err = run("predict", "c.safetensors", "--features", "cert_z.npy")
     check("with probability at least 0.95" in err and "at most 0.1 of the answered ones are wrong" in err, err)

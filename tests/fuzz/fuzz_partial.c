@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as the work file of a fit: two heads of two classes and three features. The first byte says what is put right first, so that
- * mutations get behind the checks: 1 the header, 2 the hashes of members and checkpoints. */
+ * mutations get behind the checks: 1 the header, 2 the fingerprints of members and the hashes of checkpoints. */
 #include "base/hash.h"
 #include "base/text.h"
 #include "formats/safetensors.h"
@@ -18,7 +18,7 @@ static const lli_ensemble_plan plan = {
 
 /* Where things lie in the file: src/store/partial.h */
 typedef struct layout {
-    int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end, records, slots, size;
+    int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end, slots, size;
     lli_text header;
 } layout;
 
@@ -31,8 +31,7 @@ static const layout *lay_out(void) {
     lli_text_init(&l.header, fuzz_context());
     if (!fuzz_ok(lli_safetensors_header(&l.header, l.offsets, &l.end, fuzz_context(), arrays, count, pairs, 2)))
         abort();
-    l.records = (l.end + 63) / 64 * 64;
-    l.slots = (l.records + 8 * S + 63) / 64 * 64;
+    l.slots = (l.end + 63) / 64 * 64;
     l.size = l.slots + 2 * TASKS * SLOT;
     if (l.size > ROOM)
         abort();
@@ -40,14 +39,14 @@ static const layout *lay_out(void) {
 }
 
 static void put_hashes(unsigned char *file, const layout *l) {
-    char text[LLI_HASH_TEXT];
     lli_hash hash;
     for (int64_t s = 0; s < S; s++) {
-        lli_hash_init(&hash);
-        lli_hash_add(&hash, file + l->offsets[0] + s * 4 * K * D, 4 * K * D);
-        lli_hash_add(&hash, file + l->offsets[1] + s * 4 * K, 4 * K);
-        lli_hash_text(&hash, text);
-        memcpy(file + l->records + 8 * s, text, 8);
+        float W[K * D], b[K];
+        lli_fingerprint made;
+        memcpy(W, file + l->offsets[0] + s * (int64_t)sizeof W, sizeof W);
+        memcpy(b, file + l->offsets[1] + s * (int64_t)sizeof b, sizeof b);
+        lli_fingerprint_take(&made, &model, (const float *[]){W, b}, 0);
+        memcpy(file + l->offsets[2] + s * (int64_t)sizeof made, &made, sizeof made);
     }
     for (int64_t i = 0; i < 2 * TASKS; i++) {
         unsigned char *slot = file + l->slots + i * SLOT;

@@ -26,7 +26,11 @@ static ll_fit_options options_for(const char *method) {
 
 static ll_ensemble *fit(ll_context *ctx, const problem *p, const ll_head *head, const ll_fit_options *o) {
     ll_ensemble *e;
+    char kept[LLI_HASH_TEXT], anew[LLI_HASH_TEXT];
     CHECK_OK(ctx, ll_fit(&e, ctx, p->data, head, o));
+    lli_ensemble_hash(e, kept);
+    CHECK_OK(ctx, lli_ensemble_hash_anew(ctx, e, anew));
+    assert_string_equal(kept, anew);
     return e;
 }
 
@@ -47,7 +51,8 @@ static bool same_ensemble(const ll_ensemble *a, const ll_ensemble *b) {
     for (int64_t s = 0; s < a->plan.stored; s++)
         if (!same_member(a, s, b, s))
             return false;
-    return memcmp(a->plan.weight, b->plan.weight, (size_t)a->plan.S * sizeof(double)) == 0;
+    return memcmp(a->plan.weight, b->plan.weight, (size_t)a->plan.S * sizeof(double)) == 0 &&
+           memcmp(a->fingerprint, b->fingerprint, (size_t)a->plan.stored * sizeof *a->fingerprint) == 0;
 }
 
 static bool is_head(const ll_ensemble *e, int64_t s, const ll_head *head) {

@@ -5,13 +5,14 @@
 #include "check.h"
 #include "ensemble/ensemble.h"
 #include "folder.h"
+#include "heard.h"
 
 enum { S = 4, K = 3, D = 2 };
 
 typedef struct parts {
     float W[S * K * D], b[S * K];
     double weight[S];
-    ll_named_array arrays[3];
+    ll_named_array arrays[4];
     ll_meta meta[4];
     int64_t count, meta_count;
 } parts;
@@ -61,11 +62,18 @@ static void test_round_trip(void **state) {
     assert_memory_equal(ll_ensemble_weight_view(e).data, p.W, sizeof p.W);
     assert_memory_equal(ll_ensemble_bias_view(e).data, p.b, sizeof p.b);
     assert_memory_equal(e->plan.weight, p.weight, sizeof p.weight);
-    folder_bytes bytes = folder_read("e.safetensors");
-    CHECK_OK(ctx, ll_ensemble_write(ctx, folder_path("again.safetensors"), e));
+    CHECK_OK(ctx, ll_ensemble_write(ctx, folder_path("once.safetensors"), e)); /* with fingerprints */
+    folder_bytes bytes = folder_read("once.safetensors");
+    ll_ensemble *second;
+    CHECK_OK(ctx, ll_ensemble_read(&second, ctx, folder_path("once.safetensors")));
+    assert_memory_equal(ll_ensemble_weight_view(second).data, p.W, sizeof p.W);
+    assert_memory_equal(ll_ensemble_bias_view(second).data, p.b, sizeof p.b);
+    assert_memory_equal(second->plan.weight, p.weight, sizeof p.weight);
+    CHECK_OK(ctx, ll_ensemble_write(ctx, folder_path("again.safetensors"), second));
     folder_check_same("again.safetensors", &bytes);
     free(bytes.data);
     ll_ensemble_free(e);
+    ll_ensemble_free(second);
     ll_ensemble_free(NULL);
     for (int64_t n = 1;; n++) {
         lli_memory_fail_at(ctx, n);
@@ -79,6 +87,82 @@ static void test_round_trip(void **state) {
         assert_int_equal(status, LL_ERR_MEMORY);
         assert_null(e);
     }
+    ll_context_free(ctx);
+}
+
+/* Reads what `p` has, which has `changed` members with other fingerprints; then stored and true names of the ensemble agree. */
+static void check_changed(const parts *p, int changed, char hash[LLI_HASH_TEXT]) {
+    heard h;
+    ll_context *ctx = heard_context(&h);
+    char anew[LLI_HASH_TEXT], words[100];
+    put(ctx, p);
+    ll_ensemble *e;
+    CHECK_OK(ctx, ll_ensemble_read(&e, ctx, folder_path("e.safetensors")));
+    assert_int_equal(h.warnings, changed > 0);
+    snprintf(words, sizeof words, "%d of %d members were changed after they were written", changed, S);
+    if (changed && !strstr(h.last, words))
+        fail_msg("%s", h.last);
+    lli_ensemble_hash(e, hash);
+    CHECK_OK(ctx, lli_ensemble_hash_anew(ctx, e, anew));
+    assert_string_equal(hash, anew);
+    ll_ensemble_free(e);
+    ll_context_free(ctx);
+}
+
+/* Kept where they fit; made where there are none, and anew where a bit of a member or of its fingerprint is another one. */
+static void test_fingerprints(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    parts p;
+    char without[LLI_HASH_TEXT], with[LLI_HASH_TEXT];
+    parts_init(&p);
+    check_changed(&p, 0, without);
+    ll_ensemble *e;
+    CHECK_OK(ctx, ll_ensemble_read(&e, ctx, folder_path("e.safetensors")));
+    lli_fingerprint prints[S];
+    memcpy(prints, e->fingerprint, sizeof prints);
+    ll_ensemble_free(e);
+    p.arrays[p.count++] = (ll_named_array){"fingerprint", ll_array_view(prints, LL_DTYPE_U8, 2, (int64_t[]){S, 64})};
+    check_changed(&p, 0, with);
+    assert_string_equal(with, without);
+    for (int i = 0; i < S * K * D; i++) {
+        p.W[i] = -p.W[i] - 1;
+        check_changed(&p, 1, with);
+        assert_string_not_equal(with, without);
+        p.W[i] = (float)i;
+    }
+    p.b[0] += 1;
+    p.b[S * K - 1] += 1;
+    check_changed(&p, 2, with);
+    p.b[0] -= 1;
+    p.b[S * K - 1] -= 1;
+    for (size_t i = 0; i < sizeof prints; i++) {
+        ((unsigned char *)prints)[i] ^= 0x10;
+        check_changed(&p, 1, with);
+        assert_string_equal(with, without);
+        ((unsigned char *)prints)[i] ^= 0x10;
+    }
+    p.weight[1] += 1; /* not of a member, but of the ensemble */
+    check_changed(&p, 0, with);
+    assert_string_not_equal(with, without);
+    prints[2].sha256[0] ^= 1; /* a sum that fits a false SHA-256: only who takes that anew can tell */
+    lli_hash_sum_init(prints[2].sum);
+    lli_hash_sum_add(prints[2].sum, p.W + (size_t)(2 * K * D), sizeof(float) * K * D);
+    lli_hash_sum_add(prints[2].sum, p.b + (size_t)(2 * K), sizeof(float) * K);
+    lli_hash_sum_add(prints[2].sum, prints[2].sha256, LLI_HASH_BYTES);
+    put(ctx, &p);
+    CHECK_OK(ctx, ll_ensemble_read(&e, ctx, folder_path("e.safetensors")));
+    lli_ensemble_hash(e, without);
+    assert_string_not_equal(with, without);
+    CHECK_OK(ctx, lli_ensemble_hash_anew(ctx, e, without));
+    assert_string_equal(with, without);
+    ll_ensemble_free(e);
+    p.arrays[3].array.shape[0]--;
+    refuse(ctx, &p, LL_ERR_FORMAT, "the array fingerprint is [3,64] u8; expected [4,64] u8");
+    p.arrays[3].array = ll_array_view(prints, LL_DTYPE_U8, 2, (int64_t[]){S, 63});
+    refuse(ctx, &p, LL_ERR_FORMAT, "the array fingerprint is [4,63] u8");
+    p.arrays[3].array = ll_array_view(prints, LL_DTYPE_I8, 2, (int64_t[]){S, 64});
+    refuse(ctx, &p, LL_ERR_FORMAT, "the array fingerprint is [4,64] i8");
     ll_context_free(ctx);
 }
 
@@ -176,6 +260,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_fingerprints),
         cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_refusals),
     };

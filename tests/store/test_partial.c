@@ -35,9 +35,7 @@ static ll_ensemble *whole(ll_context *ctx, const char *seed) {
     ll_ensemble *e;
     CHECK_OK(ctx, ll_ensemble_new(&e, ctx, ll_array_view(W, LL_DTYPE_F32, 3, (int64_t[]){S, K, D}), &bias, &weights, meta, 1));
     ll_named_array arrays[LLI_ENSEMBLE_ARRAYS_MAX];
-    int64_t count = lli_ensemble_arrays(arrays, &e->plan);
-    for (int i = 0; i < e->plan.model->tensors; i++)
-        arrays[i].array.data = (void *)(uintptr_t)e->tensor[i];
+    int64_t count = lli_ensemble_list(arrays, e);
     const lli_provenance *p = &e->plan.provenance;
     CHECK_OK(ctx, ll_bundle_write(ctx, folder_path("whole.safetensors"), arrays, count, p->pairs, p->count));
     return e;
@@ -274,7 +272,7 @@ static void test_torn(void **state) {
         else
             lli_partial_abandon(ctx, p, LL_ERR_DIVERGED);
     }
-    assert_int_equal(lost_members, 2 * (4 * (K * D + K) + 8));                       /* each byte of the two members and of their records */
+    assert_int_equal(lost_members, 2 * (4 * (K * D + K) + 64)); /* each byte of the two members and of their fingerprints */
     assert_in_range(lost_steps, 8 + 24 + 64 + 4 * FLOATS, 8 + 24 + 72 + 4 * FLOATS); /* each of the youngest slot's, but for padding */
     free(file.data);
     ll_ensemble_free(e);
@@ -365,24 +363,25 @@ static void test_part(void **state) {
     assert_false(folder_has("e.safetensors.part-2-of-3.partial"));
     ll_bundle *bundle;
     CHECK_OK(ctx, ll_bundle_read(&bundle, ctx, folder_path("e.safetensors.part-2-of-3")));
-    assert_int_equal(ll_bundle_count(bundle), 4);
+    assert_int_equal(ll_bundle_count(bundle), 5);
     assert_string_equal(lli_bundle_meta(bundle, LLI_PARTS_KIND), LLI_PARTS_ENSEMBLE);
     assert_string_equal(lli_bundle_meta(bundle, LLI_PARTS_NUMBER), "2/3");
     assert_string_equal(lli_bundle_meta(bundle, LLI_PARTS_TOTAL), "5");
-    assert_string_equal(lli_bundle_meta(bundle, LLI_PARTS_TENSORS), "2");
+    assert_string_equal(lli_bundle_meta(bundle, LLI_PARTS_TENSORS), "3");
     assert_string_equal(lli_bundle_meta(bundle, "seed"), "7");
-    static const char *const array_names[] = {"W", "b", "weight", LLI_PARTS_MEMBERS};
-    static const int64_t rows[] = {2, 2, S, 2}, which[] = {1, 4};
-    for (int i = 0; i < 4; i++) {
+    static const char *const array_names[] = {"W", "b", LLI_FINGERPRINT_ARRAY, "weight", LLI_PARTS_MEMBERS};
+    static const int64_t rows[] = {2, 2, 2, S, 2}, which[] = {1, 4};
+    for (int i = 0; i < 5; i++) {
         assert_string_equal(bundle->items[i].name, array_names[i]);
         assert_int_equal(bundle->items[i].shape[0], rows[i]);
     }
-    assert_memory_equal(bundle->items[3].data, which, sizeof which);
+    assert_memory_equal(bundle->items[4].data, which, sizeof which);
     for (int j = 0; j < 2; j++) {
         assert_memory_equal((const char *)bundle->items[0].data + (size_t)j * sizeof W[0], W[which[j]], sizeof W[0]);
         assert_memory_equal((const char *)bundle->items[1].data + (size_t)j * sizeof b[0], b[which[j]], sizeof b[0]);
+        assert_memory_equal((const lli_fingerprint *)bundle->items[2].data + j, e->fingerprint + which[j], sizeof *e->fingerprint);
     }
-    assert_memory_equal(bundle->items[2].data, e->plan.weight, S * sizeof(double));
+    assert_memory_equal(bundle->items[3].data, e->plan.weight, S * sizeof(double));
     ll_bundle_free(bundle);
     /* it cannot be written: the work stays */
     CHECK_OK(ctx, lli_partial_open(&p, ctx, folder_path("e.nothing"), LLI_OUTFILE_NEW));
