@@ -176,7 +176,7 @@ int64_t lli_array_integer(const ll_array *a, int64_t i, bool *fits) {
     uint64_t u;
     *fits = true;
     if (a->dtype == LL_DTYPE_I64 || a->dtype == LL_DTYPE_U64) {
-        lli_array_copy(&u, a, i, 1);
+        memcpy(&u, has_strides(a) ? find(a, i) : (const char *)a->data + i * (int64_t)sizeof u, sizeof u);
         *fits = a->dtype == LL_DTYPE_I64 || u <= INT64_MAX;
         return (int64_t)u;
     }

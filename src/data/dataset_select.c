@@ -31,8 +31,16 @@ static ll_status select_weights(ll_context *ctx, ll_dataset *made, const ll_data
     return LL_OK;
 }
 
-ll_status lli_dataset_select(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const int64_t *rows, int64_t n, const int32_t *map,
-                             int64_t classes) {
+/* Rows that were checked with the others, without hash. */
+static ll_status take_checked(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const void *features, int64_t n) {
+    LLI_TRY(lli_memory_new(ctx, out, 1, sizeof **out));
+    (*out)->rows = (lli_rows){.features = features, .half = data->rows.half, .N = n, .D = data->rows.D};
+    (*out)->mean_square = data->mean_square;
+    return LL_OK;
+}
+
+static ll_status choose(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const int64_t *rows, int64_t n, const int32_t *map,
+                        int64_t classes, bool hashed) {
     const lli_rows *from = &data->rows;
     size_t row = (size_t)from->D * lli_rows_size(from);
     unsigned char *copy = NULL;
@@ -54,8 +62,11 @@ ll_status lli_dataset_select(ll_dataset **out, ll_context *ctx, const ll_dataset
         LLI_DO(lli_images_seal(ctx, made, (double)from->shift, (double)from->scale));
     } else {
         const int64_t shape[] = {n, from->D};
-        LLI_DO(lli_dataset_make(&made, ctx, ll_array_view(copy, from->half ? LL_DTYPE_F16 : LL_DTYPE_F32, 2, shape), NULL, 0, "features",
-                                NULL));
+        if (!hashed)
+            LLI_DO(take_checked(&made, ctx, data, copy, n));
+        else
+            LLI_DO(lli_dataset_make(&made, ctx, ll_array_view(copy, from->half ? LL_DTYPE_F16 : LL_DTYPE_F32, 2, shape), NULL, 0,
+                                    "features", NULL));
         made->block = copy;
         copy = NULL;
     }
@@ -72,6 +83,15 @@ done:
     lli_memory_free(labels);
     lli_memory_free(copy);
     return status;
+}
+
+ll_status lli_dataset_select(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const int64_t *rows, int64_t n, const int32_t *map,
+                             int64_t classes) {
+    return choose(out, ctx, data, rows, n, map, classes, true);
+}
+
+ll_status lli_dataset_look(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const int64_t *rows, int64_t n) {
+    return choose(out, ctx, data, rows, n, NULL, 0, false);
 }
 
 ll_status lli_dataset_select_weighted(ll_dataset **out, ll_context *ctx, const ll_dataset *data) {

@@ -11,6 +11,10 @@
 ll_status lli_dataset_select(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const int64_t *rows, int64_t n, const int32_t *map,
                              int64_t classes) LL_CHECK_RESULT;
 
+/* The same, with all labels as they are, for a look at some rows of features: they are not hashed, which is most of the work, and
+ * mean_square is that of `data`. */
+ll_status lli_dataset_look(ll_dataset **out, ll_context *ctx, const ll_dataset *data, const int64_t *rows, int64_t n) LL_CHECK_RESULT;
+
 /* The rows of positive weight, under the hashes of all: what a weighted sum has in it. *out = NULL where that is every row. */
 ll_status lli_dataset_select_weighted(ll_dataset **out, ll_context *ctx, const ll_dataset *data) LL_CHECK_RESULT;
 

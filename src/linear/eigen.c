@@ -156,7 +156,8 @@ static ll_status decompose(ll_context *ctx, eigen *g, double *values, int64_t *o
 }
 
 ll_status lli_eigen_symmetric(ll_context *ctx, double *a, double *values, int64_t n) {
-    eigen g = {.a = a, .n = n, .panels = (n - 1) / PANEL + 1, .capacity = LLI_MAX(TURNS, n), .sweeps_max = TURNS / 8};
+    const int64_t turns = n < 256 ? LLI_MIN(4 * n * n, TURNS) : TURNS; /* a small matrix seldom needs more */
+    eigen g = {.a = a, .n = n, .panels = (n - 1) / PANEL + 1, .capacity = LLI_MAX(turns, n), .sweeps_max = turns / 8 + 1};
     int64_t *order = NULL;
     ll_status status;
     LLI_DO(lli_kernels_require(ctx, &g.kernels));

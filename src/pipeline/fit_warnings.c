@@ -24,7 +24,7 @@ enum { MEDIAN_ROWS = 256, LOSS_ROWS = 1000, LOSS_PASSES = 20 };
 static ll_status draw_rows(ll_dataset **out, ll_context *ctx, const ll_dataset *data, int64_t most, uint64_t seed) {
     int64_t n, *rows;
     LLI_TRY(lli_row_list_spread(ctx, &rows, &n, data->rows.N, most, lli_rng_stream(seed, LLI_PURPOSE_DOUBT, 0, 0)));
-    ll_status status = lli_dataset_select(out, ctx, data, rows, n, NULL, 0);
+    ll_status status = lli_dataset_look(out, ctx, data, rows, n);
     lli_memory_free(rows);
     return status;
 }

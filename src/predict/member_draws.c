@@ -31,7 +31,7 @@ static ll_status choose(ll_dataset **out, lli_member_draws *draws, ll_context *c
     int32_t *label = NULL;
     ll_status status;
     LLI_DO(lli_row_list_spread(ctx, &rows, &n, data->rows.N, candidates, lli_rng_stream(0, LLI_PURPOSE_DIAGNOSE, 0, 0)));
-    LLI_DO(lli_dataset_select(&spread, ctx, data, rows, n, NULL, 0));
+    LLI_DO(lli_dataset_look(&spread, ctx, data, rows, n));
     lli_meter meter;
     lli_meter_init(&meter, "diagnosing", n);
     LLI_DO(lli_predictions_collect(&p, ctx, pooled, spread, &(lli_predict_request){.meter = &meter}));
@@ -46,7 +46,7 @@ static ll_status choose(ll_dataset **out, lli_member_draws *draws, ll_context *c
         draws->row[i] = rows[place[i]];
         label[i] = p->view.label[place[i]];
     }
-    LLI_DO(lli_dataset_select(out, ctx, data, draws->row, draws->R, NULL, 0));
+    LLI_DO(lli_dataset_look(out, ctx, data, draws->row, draws->R));
     lli_dataset_drop_labels(*out);
     LLI_DO(lli_dataset_take_labels(ctx, *out, "labels", ll_array_view(label, LL_DTYPE_I32, 1, &draws->R), pooled->plan.K));
 done:

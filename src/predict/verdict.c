@@ -20,7 +20,7 @@ static double confidence(const lli_verdict *v, ll_confidence c) {
     case LL_CONFIDENCE_ENTROPY: return 0 - v->mixed;
     case LL_CONFIDENCE_MI: return 0 - v->information;
     case LL_CONFIDENCE_MARGIN: return v->margin;
-    default: break; /* made of features, not of members */
+    default: break;
     }
     return NAN;
 }
@@ -41,7 +41,13 @@ void lli_verdict_write(ll_prediction *out, int64_t at, const lli_verdict *v) {
         out->sr_logtail[at] = v->saturated ? v->log_tail : log_of_tail(v->most, v->tail);
     if (out->margin_logtail)
         out->margin_logtail[at] = v->saturated ? v->log_margin_tail : log_of_tail(v->margin, v->tail + v->second);
-    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+    for (int c = 0; c <= LL_CONFIDENCE_MARGIN; c++)
         if (out->confidence[c])
             out->confidence[c][at] = confidence(v, (ll_confidence)c);
+    uintptr_t scores = 0; /* seldom asked for: a look at all of them at once */
+    for (int c = LL_CONFIDENCE_MARGIN + 1; c < LL_CONFIDENCE_COUNT; c++)
+        scores |= (uintptr_t)out->confidence[c];
+    for (int c = LL_CONFIDENCE_MARGIN + 1; scores && c < LL_CONFIDENCE_COUNT; c++)
+        if (out->confidence[c])
+            out->confidence[c][at] = NAN; /* made of features, not of members */
 }

@@ -2,6 +2,7 @@
 /* Halves of rows, labels of every form up to their last row, and features that a store brings: the same data set as in memory. */
 #include <math.h>
 
+#include "base/half.h"
 #include "check.h"
 #include "data/dataset.h"
 #include "data/dataset_select.h"
@@ -187,8 +188,63 @@ static void test_stored(void **state) {
     ll_context_free(ctx);
 }
 
+/* The rows, labels and weights of a selection, in both types, from memory or a store; no hash, and the mean square of all. */
+static void test_look(void **state) {
+    (void)state;
+    enum { N = 60, D = 3, CHOSEN = 4 };
+    static const int64_t rows[CHOSEN] = {7, 59, 0, 7};
+    ll_context *ctx = check_context(1);
+    problem p = {.N = N, .D = D, .K = K, .z = problem_room(N * D, sizeof(float)), .y = problem_room(N, sizeof(int64_t))};
+    uint16_t half[N * D];
+    double weights[N];
+    for (int64_t i = 0; i < N * D; i++) {
+        p.z[i] = problem_number(2, i);
+        half[i] = lli_half_from_float(p.z[i]);
+    }
+    for (int64_t i = 0; i < N; i++) {
+        p.y[i] = i % K;
+        weights[i] = 1 + (double)i;
+    }
+    ll_array y = ll_array_view(p.y, LL_DTYPE_I64, 1, &p.N), w = ll_array_view(weights, LL_DTYPE_F64, 1, &p.N);
+    ll_dataset *given[3], *look, *chosen;
+    stored_rows s;
+    CHECK_OK(ctx, ll_dataset_new(&given[0], ctx, ll_array_view(p.z, LL_DTYPE_F32, 2, (int64_t[]){N, D}), &y, K));
+    CHECK_OK(ctx, ll_dataset_weigh(ctx, given[0], &w, NULL));
+    CHECK_OK(ctx, ll_dataset_new(&given[1], ctx, ll_array_view(half, LL_DTYPE_F16, 2, (int64_t[]){N, D}), &y, K));
+    given[2] = stored_rows_dataset(ctx, &s, &p);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(ctx, lli_dataset_select(&chosen, ctx, given[i], rows, CHOSEN, NULL, 0));
+        CHECK_OK(ctx, lli_dataset_look(&look, ctx, given[i], rows, CHOSEN));
+        assert_true(look->rows.N == CHOSEN && look->rows.D == D && look->K == K && look->rows.half == (i == 1));
+        assert_memory_equal(look->rows.features, chosen->rows.features, CHOSEN * D * lli_rows_size(&look->rows));
+        assert_memory_equal(look->labels, chosen->labels, CHOSEN * sizeof *look->labels);
+        assert_true(!look->weights == (i > 0));
+        if (look->weights)
+            assert_memory_equal(look->weights, chosen->weights, CHOSEN * sizeof *look->weights);
+        assert_string_equal(look->features_hash, "");
+        assert_string_not_equal(chosen->features_hash, "");
+        CHECK_NEAR(look->mean_square, given[i]->mean_square, 0);
+        ll_dataset_free(look);
+        ll_dataset_free(chosen);
+        for (int64_t at = 1;; at++) {
+            lli_memory_fail_at(ctx, at);
+            ll_status status = lli_dataset_look(&look, ctx, given[i], rows, CHOSEN);
+            lli_memory_fail_at(ctx, 0);
+            if (status == LL_OK)
+                break;
+            assert_null(look);
+        }
+        ll_dataset_free(look);
+    }
+    for (int i = 0; i < 3; i++)
+        ll_dataset_free(given[i]);
+    free(p.z);
+    free(p.y);
+    ll_context_free(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_halves), cmocka_unit_test(test_one_hot), cmocka_unit_test(test_label_limits),
-                                       cmocka_unit_test(test_stored)};
+                                       cmocka_unit_test(test_stored), cmocka_unit_test(test_look)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ heads = {"format": "lastlayer-ensemble-1", "version": "0.1.0", "method": "sgd", 
 put("ensemble/heads.safetensors", safetensors({"W": f4(2, 2, 3), "b": f4(2, 2), "weight": f8([1, 1])}, heads))
 square = f8(np.eye(3))
 put("ensemble/fingerprints.safetensors", safetensors(
-    {"W": f4(2, 2, 3), "b": f4(2, 2), "fingerprint": np.zeros((2, 64), np.uint8), "weight": f8([1, 1])}, heads))
+    {"W": f4(2, 2, 3), "b": f4(2, 2), "fingerprint": ("U8", [2, 64], bytes(128)), "weight": f8([1, 1])}, heads))
 put("ensemble/scores.safetensors",
     safetensors({"W": f4(2, 2, 3), "b": f4(2, 2), "weight": f8([1, 1]), "theta_W": f4(2, 3), "theta_b": f4(2), "score_mean": f8([0, 1, 2]), "score_within": square,
                  "score_classes": f8([[0, 1, 2]]), "score_total": square, "score_bank": ("F16", [2, 3], np.ones((2, 3), "<f2").tobytes()),
