@@ -52,6 +52,14 @@ static size_t escape_one(char out[PIECE_MAX], size_t *used, const unsigned char 
     return (size_t)snprintf(out, PIECE_MAX, json || code >= 0x80 ? "\\u%04x" : "\\x%02x", code);
 }
 
+/* How many characters from s on stand for themselves in every form. */
+static size_t plain_length(const unsigned char *s) {
+    size_t length = 0;
+    while (s[length] >= 0x20 && s[length] < 0x7f && s[length] != '"' && s[length] != '\\')
+        length++;
+    return length;
+}
+
 /* Whole pieces only: a text that does not fit ends before one. */
 static void put(char *out, size_t size, size_t *total, bool *full, const char *piece, size_t length) {
     *full = *full || *total + length >= size;
@@ -71,7 +79,13 @@ size_t ll_text_escape(char *out, size_t size, const char *text, ll_text_form for
         put(out, size, &total, &full, "\"", 1);
     for (const unsigned char *s = (const unsigned char *)(text ? text : ""); *s;) {
         char piece[PIECE_MAX];
-        size_t used, length = escape_one(piece, &used, s, json);
+        size_t used = plain_length(s), length;
+        if (used && (size == 0 || total + used < size)) {
+            put(out, size, &total, &full, (const char *)s, used);
+            s += used;
+            continue;
+        }
+        length = escape_one(piece, &used, s, json);
         put(out, size, &total, &full, piece, length);
         s += used;
     }

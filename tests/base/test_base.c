@@ -172,6 +172,12 @@ static void foreign_text_is_made_harmless(void **state) {
     assert_string_equal(out, "ab");
     assert_int_equal(ll_text_escape(out, 1, "ab", LL_TEXT_PLAIN), 2);
     assert_string_equal(out, "");
+    for (size_t size = 1; size < 14; size++) { /* as much as there is room for, and the length of all */
+        static const char plain[] = "abcd\\nefgh";
+        assert_int_equal(ll_text_escape(out, size, "abcd\nefgh", LL_TEXT_PLAIN), strlen(plain));
+        size_t fits = size == 6 ? 4 : LLI_MIN(size - 1, strlen(plain));
+        assert_true(strlen(out) == fits && memcmp(out, plain, fits) == 0);
+    }
 }
 
 static void sentences_are_one_harmless_line(void **state) {
