@@ -141,7 +141,7 @@ bool lli_fit_chooses_prior(const ll_fit_options *o) {
 }
 
 /* What knows the whole problem is of heads. */
-static ll_status check_around(ll_context *ctx, const ll_fit_options *o, lli_place place) {
+static ll_status check_around(ll_context *ctx, const ll_fit_options *o, lli_place place, int64_t K) {
     bool metric = lli_fit_preconditions(o);
     if (!metric && !lli_fit_controls(o))
         return LL_OK;
@@ -154,6 +154,9 @@ static ll_status check_around(ll_context *ctx, const ll_fit_options *o, lli_plac
                         "`precondition %s` needs a `prior-precision` of at least 1e-30, and it is %g: without a prior, what no row informs "
                         "has no bounded variance",
                         o->precondition, o->prior_precision);
+    if (metric && K > LLI_METHOD_CLASSES_MAX)
+        return lli_fail(ctx, LL_ERR_USAGE, "`precondition %s` is for up to %d classes, and these rows have %" PRId64 "; leave it out",
+                        o->precondition, LLI_METHOD_CLASSES_MAX, K);
     return LL_OK;
 }
 
@@ -260,7 +263,9 @@ ll_status lli_fit_resolve(ll_context *ctx, ll_fit_options *out, const ll_fit_opt
                         "`shuffle` is %.100s; expected full, independent, or block:ROWS with at least one row, like block:16384",
                         out->shuffle);
     LLI_TRY(lli_method_check(ctx, method, lli_place_of(network, out->layers)));
-    LLI_TRY(check_around(ctx, out, lli_place_of(network, out->layers)));
+    LLI_TRY(check_around(ctx, out, lli_place_of(network, out->layers), data->K));
+    if (method->check && !network)
+        LLI_TRY(method->check(ctx, out, data->K, data->rows.D));
     LLI_TRY(check_scores(ctx, out, network));
     if (network && lli_fit_chooses_prior(out))
         return lli_fail(ctx, LL_ERR_USAGE, "`prior-precision` can be chosen for one layer on features; here give a number");

@@ -48,15 +48,21 @@ static ll_status find_map(ll_context *ctx, float *const *tensors, const lli_fit 
     return LL_OK;
 }
 
-static ll_status prepare(ll_context *ctx, lli_fit *fit) {
-    const lli_model *model = fit->star->model;
-    double tau = fit->options.prior_precision;
-    if (!(tau >= 1e-30))
+static ll_status check(ll_context *ctx, const ll_fit_options *o, int64_t K, int64_t D) {
+    (void)K;
+    (void)D;
+    if (!lli_fit_chooses_prior(o) && !(o->prior_precision >= 1e-30))
         return lli_fail(
             ctx, LL_ERR_USAGE,
             "hmc needs a `prior-precision` of at least 1e-30, and it is %g: without a prior, what no row informs has no bounded "
             "variance",
-            tau);
+            o->prior_precision);
+    return LL_OK;
+}
+
+static ll_status prepare(ll_context *ctx, lli_fit *fit) {
+    const lli_model *model = fit->star->model;
+    double tau = fit->options.prior_precision;
     shared *s;
     LLI_TRY(lli_memory_new(ctx, &s, 1, sizeof *s));
     fit->prepared = s;
@@ -170,6 +176,7 @@ const lli_method lli_method_hmc = {
     .needs = LLI_NEEDS_TIME,
     .simplicity = 9,
     .members = LLI_MEMBERS_STORED,
+    .check = check,
     .state_floats = state_floats,
     .tasks = lli_method_chains,
     .steps = steps,

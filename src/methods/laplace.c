@@ -83,10 +83,6 @@ static void centre(double *x, int64_t K, int64_t n) {
 /* P = (H + tau I)^-1, from L^-1 of Cholesky: P = L'^-1 L^-1. */
 static ll_status whole(ll_context *ctx, lli_gaussian *g, const ll_dataset *data, const lli_curvature_head *head, double tau) {
     int64_t n = data->rows.D + 1, size = head->K * n, failed;
-    if (size > LLI_GAUSSIAN_FULL_MAX)
-        return lli_fail(ctx, LL_ERR_USAGE,
-                        "`structure full` is for K (D + 1) of up to %d parameters, and this head has %" PRId64 "; use `structure kfac`",
-                        LLI_GAUSSIAN_FULL_MAX, size);
     double *h;
     LLI_TRY(lli_memory_new(ctx, &h, size * size, sizeof *h));
     ll_status status;
@@ -111,14 +107,28 @@ done:
     return status;
 }
 
-static ll_status gaussian(ll_context *ctx, lli_gaussian *g, const ll_fit_options *o, const ll_dataset *data, const lli_theta_star *star) {
-    double tau = o->prior_precision;
-    if (!(tau >= 1e-30))
+static ll_status check(ll_context *ctx, const ll_fit_options *o, int64_t K, int64_t D) {
+    bool full = lli_gaussian_has(o->structure, LLI_GAUSSIAN_P), square = lli_gaussian_has(o->structure, LLI_GAUSSIAN_U);
+    int64_t size;
+    if (!lli_fit_chooses_prior(o) && !(o->prior_precision >= 1e-30))
         return lli_fail(ctx, LL_ERR_USAGE,
                         "laplace needs a `prior-precision` of at least 1e-30, and it is %g: without a prior, what no row informs has no "
                         "bounded variance",
-                        tau);
+                        o->prior_precision);
+    if (full && (!lli_multiply(&size, K, D + 1) || size > LLI_GAUSSIAN_FULL_MAX))
+        return lli_fail(ctx, LL_ERR_USAGE,
+                        "`structure full` is for K (D + 1) of up to %d parameters, and this head has %.0f; use `structure kfac`",
+                        LLI_GAUSSIAN_FULL_MAX, (double)K * (double)(D + 1));
+    if (square && K > LLI_METHOD_CLASSES_MAX)
+        return lli_fail(ctx, LL_ERR_USAGE, "`structure kfac` is for up to %d classes, and this head has %" PRId64 "; use `structure diagb`",
+                        LLI_METHOD_CLASSES_MAX, K);
+    return LL_OK;
+}
+
+static ll_status gaussian(ll_context *ctx, lli_gaussian *g, const ll_fit_options *o, const ll_dataset *data, const lli_theta_star *star) {
+    double tau = o->prior_precision;
     const lli_model *model = star->model;
+    LLI_TRY(check(ctx, o, model->K, model->D)); /* a head that was given may have more classes than the rows */
     g->structure = lli_gaussian_name(o->structure);
     g->common = o->common_mode;
     if (star->curvature && lli_gaussian_has(g->structure, LLI_GAUSSIAN_V))
@@ -142,6 +152,7 @@ const lli_method lli_method_laplace = {
     .places = LLI_PLACE_HEAD,
     .simplicity = 50,
     .members = LLI_MEMBERS_DRAWS,
+    .check = check,
     .gaussian = gaussian,
     .tasks = lli_method_one,
     .steps = steps,

@@ -69,6 +69,9 @@ typedef struct lli_variant {
 bool lli_method_variant_is_set(const lli_variant *variant, const ll_fit_options *options);
 void lli_method_variant_set(const lli_variant *variant, ll_fit_options *options);
 
+/* Above it the eigenvectors of a matrix [K,K] take hours. */
+enum { LLI_METHOD_CLASSES_MAX = 16384 };
+
 /* A member of ll_fit_options that the method reads. */
 #define LLI_READS(member) offsetof(ll_fit_options, member)
 /* What every method with chains of sgd steps reads. */
@@ -87,6 +90,8 @@ typedef struct lli_method {
     double lr_factor;               /* of the learning rate that is chosen where none is given; 0 = 1 */
     int cycles;                     /* of the learning rate, at most, with members from the last fifth of each; 0 = none */
     const lli_optimiser *optimiser; /* the steps of its chains; NULL: those of the recipe, or it has no chains */
+    /* Of a head of K classes on D features, before theta* is looked for: refuses what cannot be done there. NULL: all can. */
+    ll_status (*check)(ll_context *ctx, const ll_fit_options *options, int64_t K, int64_t D);
     double (*weight)(const lli_fit *fit, int64_t member); /* NULL: all weigh 1 */
     /* Of draws: the factors of the Gaussian, once, before the run. */
     ll_status (*gaussian)(ll_context *ctx, lli_gaussian *out, const ll_fit_options *options, const ll_dataset *data,

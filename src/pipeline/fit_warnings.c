@@ -43,6 +43,7 @@ static ll_status predict_star(ll_predictions **out, ll_context *ctx, const lli_f
     ll_ensemble *ensemble;
     point.method = "point";
     point.samples = 1;
+    point.scores = NULL;
     LLI_TRY(lli_fit_collect(&ensemble, ctx, &point, data, &found->star, "checking members"));
     ll_status status = predict(out, ctx, ensemble, rows);
     ll_ensemble_free(ensemble);

@@ -150,6 +150,8 @@ static ll_status find_any(ll_context *ctx, lli_found_theta *found, const ll_data
         return lli_fail(
             ctx, LL_ERR_DATA,
             "these are images, and a last layer needs features: encode them first, with lastlayer encode, or fit a network on them");
+    if (o->prior_precision == LL_PRIOR_VALIDATION)
+        LLI_TRY(lli_prior_check(ctx, o->validation, head ? head->K : data->K, data->rows.D));
     bool adam = o->init && strcmp(o->init, "adam") == 0;
     if (o->init && !adam && strcmp(o->init, "map") != 0)
         return lli_fail(ctx, LL_ERR_USAGE, "`init` is %.100s; expected map or adam", o->init);

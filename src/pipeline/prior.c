@@ -71,21 +71,20 @@ done:
     return status;
 }
 
-static ll_status check_rows(ll_context *ctx, const ll_dataset *rows, const lli_model *model) {
+ll_status lli_prior_check(ll_context *ctx, const ll_dataset *rows, int64_t K, int64_t D) {
     if (!rows)
         return lli_fail(ctx, LL_ERR_USAGE,
                         "`prior-precision validation` needs rows that training has not seen, with labels: `val-features` and `val-labels`; "
                         "`prior-precision evidence` needs none");
     if (!rows->labels)
         return lli_fail(ctx, LL_ERR_DATA, "the validation rows have no labels");
-    if (rows->rows.D != model->D)
+    if (rows->rows.D != D)
         return lli_fail(ctx, LL_ERR_DATA, "the validation features have %" PRId64 " columns and the training features %" PRId64,
-                        rows->rows.D, model->D);
-    return lli_dataset_check_labels(ctx, rows, model->K, "head");
+                        rows->rows.D, D);
+    return lli_dataset_check_labels(ctx, rows, K, "head");
 }
 
 ll_status lli_prior_validate(ll_context *ctx, double *tau, const ll_fit_options *o, const lli_theta_star *star, const ll_dataset *data) {
-    LLI_TRY(check_rows(ctx, o->validation, star->model));
     ll_fit_options options = *o;
     double x, nll;
     options.method = "laplace";

@@ -14,7 +14,9 @@
  * curvature at theta*, to be released; with `structure` kfac and diagb it is what laplace needs. */
 ll_status lli_prior_infer(ll_context *ctx, double *tau, lli_curvature *c, const char *structure, ll_head *ours, const ll_head *given,
                           const ll_dataset *data) LL_CHECK_RESULT;
-/* By the NLL of laplace on options->validation. theta* stays: tau is that of the Gaussian around it. */
+/* Before theta* is looked for: are there validation rows, with labels, of a head of K classes on D features? */
+ll_status lli_prior_check(ll_context *ctx, const ll_dataset *rows, int64_t K, int64_t D) LL_CHECK_RESULT;
+/* By the NLL of laplace on options->validation, which lli_prior_check has seen. theta* stays: tau is that of the Gaussian around it. */
 ll_status lli_prior_validate(ll_context *ctx, double *tau, const ll_fit_options *options, const lli_theta_star *star,
                              const ll_dataset *data) LL_CHECK_RESULT;
 

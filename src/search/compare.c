@@ -190,6 +190,20 @@ static ll_status judge_all(ll_context *ctx, lli_judge *j, work *c) {
     return LL_OK;
 }
 
+/* Before theta* is looked for. */
+static ll_status check_methods(ll_context *ctx, const lli_lineup *lineup, const ll_fit_options *each, const ll_dataset *train) {
+    for (int64_t i = 0; i < lineup->count; i++) {
+        const lli_lineup_row *row = &lineup->rows[i];
+        ll_fit_options options = *each;
+        options.method = row->method->info.name;
+        if (row->variant)
+            lli_method_variant_set(row->variant, &options);
+        if (row->method->check)
+            LLI_TRY(row->method->check(ctx, &options, train->K, train->rows.D));
+    }
+    return LL_OK;
+}
+
 static void warn(ll_context *ctx, entry *e, const lli_found_theta *found, const ll_dataset *train) {
     if (e->fit.method->tell)
         e->fit.method->tell(ctx, &e->fit);
@@ -220,6 +234,8 @@ static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset 
     shared.method = ll_fit_options_default().method;
     shared.precondition = ll_fit_options_default().precondition;
     LLI_DO(lli_fit_resolve(ctx, &shared, &shared, train, place != LLI_PLACE_HEAD));
+    if (place == LLI_PLACE_HEAD)
+        LLI_DO(check_methods(ctx, &lineup, &each, train));
     shared.validation = shared.validation ? shared.validation : options->choose;
     LLI_DO(lli_found_theta_init(ctx, &found, train, head, network, &shared));
     LLI_DO(check_classes(ctx, test, "test", found.star.model->K));

@@ -311,6 +311,33 @@ def what_cannot_be_is_said():
     fails(USAGE, *FIT, "--layers", 2, "-o", "e.safetensors", words=("laplace",))
 
 
+@case
+def what_cannot_be_is_said_before_the_map():
+    problem(d=3000)
+    wide = ("--features", "z.npy", "--labels", "y.npy", "--test-features", "z.npy", "--test-labels", "y.npy")
+    for words in [(*FIT, "--structure", "full", "-o", "e.safetensors"), (*FIT, "--prior-precision", 0, "-o", "e.safetensors"),
+                  (*FIT, "--prior-precision", "validation", "-o", "e.safetensors"), (*FIT[:-1], "hmc", "--prior-precision", 0, "-o", "e.safetensors"),
+                  ("compare", *wide, "--methods", "laplace", "--structure", "full")]:
+        err = fails(USAGE, *words)
+        check("MAP" not in err, (words, err))
+    classes = 16385
+    np.save("z.npy", np.ones((classes, 1), np.float32))
+    np.save("y.npy", np.arange(classes, dtype=np.int32))
+    for words in [FIT, (*FIT[:-1], "sgld", "--precondition", "kfac")]:
+        check("MAP" not in fails(USAGE, *words, "-o", "e.safetensors", words=("16384", "16385")), words)
+    np.savez("head.npz", W=np.zeros((classes, 1), np.float32), b=np.zeros(classes, np.float32))
+    np.save("y.npy", np.arange(classes, dtype=np.int32) % 2)
+    fails(USAGE, *FIT, "--head", "head.npz", "-o", "e.safetensors", words=("16384", "16385", "diagb"))
+
+
+@case
+def what_is_left_out_is_said_once():
+    problem(d=2)
+    np.save("z.npy", np.ones((N, 2), np.float32))
+    _, err = run(*FIT, "--scores", "mds", "-o", "e.safetensors")
+    check(err.count("left out") == 1, err)
+
+
 def drop(name):
     def change(header, data):
         header["other"] = header.pop(name)
