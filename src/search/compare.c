@@ -52,10 +52,10 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
         options.lr = lli_fit_lr(&options, train, network); /* told once */
     LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, network));
     lli_ensemble_plan plan = {0};
+    double begin = lli_clock_seconds(); /* the plan of a Gaussian has its eigenvectors */
     LLI_TRY(lli_fit_plan(ctx, &plan, &e->options, train, &found->star));
     LLI_TRY(lli_ensemble_new(&e->ensemble, ctx, &plan));
     lli_store_memory_init(&e->store, e->ensemble);
-    double begin = lli_clock_seconds();
     LLI_TRY(lli_fit_init(ctx, &e->fit, method, &e->options, &found->star, train, &e->store.store, meter));
     e->prepared = lli_clock_seconds() - begin;
     e->tasks = e->fit.method->tasks(&e->options);

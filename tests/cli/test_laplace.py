@@ -331,6 +331,15 @@ def what_cannot_be_is_said_before_the_map():
 
 
 @case
+def compare_counts_the_seconds_of_the_gaussian():
+    """Eigenvectors of a matrix [400,400] take 10 n^3 operations: not less than some milliseconds anywhere."""
+    problem(d=399)
+    out, _ = run("compare", "--features", "z.npy", "--labels", "y.npy", "--test-features", "z.npy", "--test-labels", "y.npy", "--methods", "laplace", "--json")
+    rows = {row["method"]: row for row in json.loads(out)["methods"]}
+    check(rows["laplace"]["seconds_fit"] > 0.003, rows["laplace"]["seconds_fit"])
+
+
+@case
 def what_is_left_out_is_said_once():
     problem(d=2)
     np.save("z.npy", np.ones((N, 2), np.float32))
