@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A run that stops and goes on: it ends in the bits of one that did not, does nothing twice, and counts every step once. */
+/* A run that stops and goes on: it ends in the bits of one that did not, does nothing twice, and counts every step once. Any number of
+ * threads ends in them too. */
 #include "scene.h"
 #include "train/hamilton.h"
 
@@ -208,12 +209,36 @@ static void test_floats(void **state) {
     scene_free(&s);
 }
 
+/* Each worker has what it needs for itself: the same bits with three of them. */
+static void test_threads(void **state) {
+    (void)state;
+    static const char *const methods[] = {"bootstrap", "bootstrap", "sgld", "swag", "hmc", "cyclical", "dropout"};
+    for (int m = 0; m < 7; m++) {
+        scene s;
+        ll_fit_options o;
+        ll_ensemble *e;
+        scene_init(&s, methods[m]);
+        ll_context *ctx = check_context(3);
+        s.o.solve = m == 1;
+        s.o.chains = m >= 2 && m < 6 ? 3 : 1;
+        s.star.gradient_norm = 1e-6;
+        fit(&s);
+        CHECK_OK(s.ctx, lli_fit_resolve(s.ctx, &o, &s.o, s.p.data, false));
+        for (int again = 0; again < 3; again++) {
+            CHECK_OK(ctx, lli_fit_collect(&e, ctx, &o, s.p.data, &s.star, "threads"));
+            for (int t = 0; t < 2; t++)
+                assert_memory_equal(e->tensor[t], s.e->tensor[t], (size_t)(e->plan.stored * (t ? K : K * D)) * sizeof(float));
+            ll_ensemble_free(e);
+        }
+        ll_context_free(ctx);
+        scene_free(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_solved),
-        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_stops),  cmocka_unit_test(test_lost),    cmocka_unit_test(test_solved),
+        cmocka_unit_test(test_floats), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

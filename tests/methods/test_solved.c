@@ -262,6 +262,25 @@ static void test_known(void **state) {
     lli_curvature_release(&c);
 }
 
+/* The least prior that laplace and hmc take. */
+static void test_least_prior(void **state) {
+    (void)state;
+    static const char *const methods[] = {"laplace", "hmc"};
+    for (int m = 0; m < 2; m++)
+        for (int below = 0; below < 2; below++) {
+            scene s;
+            ll_ensemble *e;
+            scene_init(&s, methods[m]);
+            s.star.gradient_norm = 1e-6;
+            s.o.samples = 1;
+            s.o.prior_precision = below ? nextafter(1e-30, 0) : 1e-30;
+            ll_status status = lli_fit_collect(&e, s.ctx, &s.o, s.p.data, &s.star, methods[m]);
+            assert_int_equal(status, below ? LL_ERR_USAGE : LL_OK);
+            ll_ensemble_free(e);
+            scene_free(&s);
+        }
+}
+
 /* K (D + 1) = 8192 is the largest, for which the memory is asked for; and a Hessian without a factor. */
 static void test_limits_of_full(void **state) {
     (void)state;
@@ -305,9 +324,10 @@ static void test_limits_of_full(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_resamples, reset), cmocka_unit_test_setup(test_what_solves_say, reset),
-        cmocka_unit_test_setup(test_begin, reset),     cmocka_unit_test_setup(test_what_hmc_says, reset),
-        cmocka_unit_test_setup(test_known, reset),     cmocka_unit_test_setup(test_limits_of_full, reset),
+        cmocka_unit_test_setup(test_resamples, reset),   cmocka_unit_test_setup(test_what_solves_say, reset),
+        cmocka_unit_test_setup(test_begin, reset),       cmocka_unit_test_setup(test_what_hmc_says, reset),
+        cmocka_unit_test_setup(test_known, reset),       cmocka_unit_test_setup(test_limits_of_full, reset),
+        cmocka_unit_test_setup(test_least_prior, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
