@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "fixture.h"
+#include "metrics/digits.h"
 
 static double number(json_t *row, size_t i) {
     return json_number_value(json_array_get(row, i));
@@ -101,11 +102,47 @@ static void normal_agrees(void **state) {
     assert_true(isnan(lli_special_normal_quantile(1.5)) && isnan(lli_special_normal_quantile(NAN)));
 }
 
+/* Of a uniform number: probabilities are taken off it, that of the mode first, then of those above and below in turn. Numbers near an end
+ * of two of them are left out. */
+static void binomial_of_a_number(void **state) {
+    (void)state;
+    static const double chances[] = {0.5, 0.1, 0.9, 0.37, 1e-3, 0.999};
+    static const int64_t sizes[] = {1, 2, 7, 40};
+    for (size_t c = 0; c < LLI_COUNT(chances); c++)
+        for (size_t s = 0; s < LLI_COUNT(sizes); s++) {
+            double p = chances[c], pmf[41];
+            int64_t m = sizes[s], mode = LLI_MIN(m, (int64_t)floor((double)(m + 1) * p));
+            for (int64_t k = 0; k <= m; k++) {
+                pmf[k] = 1;
+                for (int64_t i = 0; i < m; i++) /* C(m,k) p^k (1-p)^(m-k), factor by factor */
+                    pmf[k] *= i < k ? (double)(m - i) / (double)(k - i) * p : 1 - p;
+            }
+            for (int step = 0; step < 2000; step++) {
+                double u = (step + 0.5) / 2000, left = u;
+                int64_t expected = -1;
+                bool close = false;
+                for (int64_t off = 0; off <= m && expected < 0; off++)
+                    for (int side = 0; side < (off ? 2 : 1) && expected < 0; side++) {
+                        int64_t k = side ? mode - off : mode + off;
+                        if (k < 0 || k > m)
+                            continue;
+                        left -= pmf[k];
+                        close = close || fabs(left) < 1e-9;
+                        expected = left < 0 ? k : -1;
+                    }
+                if (!close)
+                    assert_int_equal(lli_digits_binomial_at(u, m, p), expected);
+            }
+            int64_t last = lli_digits_binomial_at(1 - 0x1p-53, m, p); /* whatever rounding leaves, it ends */
+            assert_true(last >= 0 && last <= m);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(binomial_agrees),       cmocka_unit_test(binomial_of_huge_n_agrees),
         cmocka_unit_test(edges_of_the_binomial), cmocka_unit_test(beta_quantile_agrees),
-        cmocka_unit_test(normal_agrees),
+        cmocka_unit_test(normal_agrees),         cmocka_unit_test(binomial_of_a_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
