@@ -11,7 +11,7 @@ extern const lli_kernels lli_kernels_base; /* vectors of 16 bytes: SSE2 on x86-6
 extern const lli_kernels lli_kernels_v3; /* x86-64-v3: AVX2, FMA, F16C */
 #endif
 #if defined(LLI_WITH_V4)
-extern const lli_kernels lli_kernels_v4; /* x86-64-v4: the vectors of v3, in convolutions twice as wide; on request */
+extern const lli_kernels lli_kernels_v4; /* x86-64-v4: the vectors of v3, in networks twice as wide; on request */
 #endif
 
 #endif

@@ -149,6 +149,33 @@ static void bits_do_not_depend_on_the_cut(void **state) {
     }
 }
 
+/* Wider vectors hold more columns, and no element another sum: levels that round alike have the same bits. */
+static void fused_levels_agree(void **state) {
+    (void)state;
+    static const int64_t shapes[][3] = {{32, 512, 784}, {784, 16, 32}, {45, 83, 700}, {7, 33, 17}, {6, 48, 401}};
+    const lli_kernels *first = NULL;
+    int compared = 0;
+    FOR_LEVELS(kernels, 0) {
+        for (size_t t = 0; kernels->fused && first && t < LLI_COUNT(shapes); t++)
+            for (int kind = 0; kind < 4 * ORDERS; kind++, compared++) {
+                const int64_t m = shapes[t][0], n = shapes[t][1], k = shapes[t][2];
+                product expected = product_new(first, m, n, k, kind % 2, kind / 4, false),
+                        found = product_new(kernels, m, n, k, kind % 2, kind / 4, false);
+                expected.g.relu = found.g.relu = kind & 2;
+                expected.g.bias = kind & 2 ? expected.bias : NULL;
+                found.g.bias = kind & 2 ? found.bias : NULL;
+                first->gemm(&expected.g, expected.work);
+                kernels->gemm(&found.g, found.work);
+                assert_memory_equal(expected.c, found.c, (size_t)found.count * sizeof *found.c);
+                product_free(&expected);
+                product_free(&found);
+            }
+        first = first ? first : kernels->fused ? kernels : NULL;
+    }
+    if (!compared)
+        skip();
+}
+
 static void relu_keeps_nan(void **state) {
     (void)state;
     FOR_LEVELS(kernels, 0) {
@@ -187,7 +214,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_ref_on_odd_shapes), cmocka_unit_test(equals_ref_on_large_shapes),
         cmocka_unit_test(zeros_are_left_out),       cmocka_unit_test(bits_do_not_depend_on_the_cut),
-        cmocka_unit_test(relu_keeps_nan),           cmocka_unit_test(shapes_cut_whole),
+        cmocka_unit_test(relu_keeps_nan),           cmocka_unit_test(fused_levels_agree),
+        cmocka_unit_test(shapes_cut_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

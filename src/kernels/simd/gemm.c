@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The matrix product: tiles of up to 6 rows x 16 columns whose sums live in registers, a packed [p][rows], b in panels [p][16].
+/* The matrix product: tiles of up to 6 rows x 16 columns, or 32, whose sums live in registers, a packed [p][rows], b in panels [p][16].
  * kernels/gemm.h says what the bits depend on; docs/kernels.md has the drawing. */
 #include "kernels/gemm.h"
 
@@ -9,8 +9,9 @@
 enum {
     TILE = LLI_GEMM_TILE,
     PANEL = LLI_GEMM_PANEL,
-    PART = 2 * W,               /* columns whose sums fit the registers: a whole panel of wide vectors, half a panel of narrow ones */
-    GROUPS = (TILE + W - 1) / W /* vectors that hold a tile's rows */
+    PART = 2 * W, /* columns whose sums fit the registers: half a panel of narrow vectors, a whole one, two of the widest */
+    ACROSS = PART > PANEL ? 2 : 1, /* panels side by side, where b has them in place */
+    GROUPS = (TILE + W - 1) / W    /* vectors that hold a tile's rows */
 };
 
 typedef int32_t places __attribute__((may_alias)); /* they lie between floats */
@@ -159,18 +160,18 @@ INLINE void store_some(float *x, vf v, int64_t columns) {
         x[j] = lanes[j];
 }
 
-INLINE void finish(const block *k, float *c, int part, const vf *sum, const int R) {
+INLINE void finish(const block *k, float *c, int part, const vf *sum, const int vectors, const int R) {
     const lli_gemm *g = k->g;
     if (k->plain) {
         UNROLL
-        for (int r = 0; r < R; r++) {
-            store(c + r * g->ldc + part, sum[r * 2]);
-            store(c + r * g->ldc + part + W, sum[r * 2 + 1]);
-        }
+        for (int r = 0; r < R; r++)
+            UNROLL
+        for (int v = 0; v < vectors; v++)
+            store(c + r * g->ldc + part + v * W, sum[r * vectors + v]);
         return;
     }
     UNROLL
-    for (int v = 0; v < 2; v++) {
+    for (int v = 0; v < vectors; v++) {
         int64_t columns = k->columns - part - v * W;
         if (columns <= 0)
             return;
@@ -178,7 +179,7 @@ INLINE void finish(const block *k, float *c, int part, const vf *sum, const int 
         UNROLL
         for (int r = 0; r < R; r++) {
             float *to = c + r * g->ldc + part + v * W;
-            vf x = sum[r * 2 + v];
+            vf x = sum[r * vectors + v];
             if (k->p > 0)
                 x = load_some(to, columns) + x;
             if (k->last && g->bias)
@@ -190,34 +191,34 @@ INLINE void finish(const block *k, float *c, int part, const vf *sum, const int 
     }
 }
 
-INLINE void tile_of(const block *k, int64_t tile, float *c, const int R) {
+/* sum += the rows' numbers times a row of b. */
+INLINE void multiply(vf *sum, const float *value, const float *b, int64_t apart, const int vectors, const int R) {
+    vf x[2];
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        x[v] = load(b + v * apart);
+    UNROLL
+    for (int r = 0; r < R; r++) {
+        vf z = all(value[r]);
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            sum[r * vectors + v] = fma_f(z, x[v], sum[r * vectors + v]);
+    }
+}
+
+INLINE void tile_of(const block *k, int64_t tile, float *c, const int vectors, const int R) {
     const packed a = packed_of(k->g->a, tile, k->g->k);
-    const int64_t count = a.count[k->number];
+    const int64_t count = a.count[k->number], apart = ACROSS > 1 ? k->g->panel : W;
     for (int part = 0; part < PANEL; part += PART) {
         vf sum[2 * TILE] = {{0}};
         const float *value = a.value + k->p * R, *b = k->b + part;
         const places *place = a.place + k->p;
         if (count == k->length)
             UNROLL4
-        for (int64_t q = 0; q < count; q++, value += R, b += PANEL) {
-            vf x = load(b), y = load(b + W);
-            UNROLL
-            for (int r = 0; r < R; r++) {
-                vf z = all(value[r]);
-                sum[2 * r] = fma_f(z, x, sum[2 * r]);
-                sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
-            }
-        }
-        else UNROLL2 for (int64_t q = 0; q < count; q++, value += R) {
-            vf x = load(b + place[q]), y = load(b + place[q] + W);
-            UNROLL
-            for (int r = 0; r < R; r++) {
-                vf z = all(value[r]);
-                sum[2 * r] = fma_f(z, x, sum[2 * r]);
-                sum[2 * r + 1] = fma_f(z, y, sum[2 * r + 1]);
-            }
-        }
-        finish(k, c, part, sum, R);
+        for (int64_t q = 0; q < count; q++, value += R, b += PANEL)
+            multiply(sum, value, b, apart, vectors, R);
+        else UNROLL2 for (int64_t q = 0; q < count; q++, value += R) multiply(sum, value, b + place[q], apart, vectors, R);
+        finish(k, c, part, sum, vectors, R);
     }
 }
 
@@ -227,7 +228,10 @@ static void tiles(const block *k) {
     float *c = g->c + k->column;
     for (int64_t tile = g->first; tile < g->end; tile++) {
         const int64_t R = rows + (tile < larger_tiles);
-        FOR_ROWS(R, tile_of, k, tile, c)
+        if (ACROSS > 1 && k->columns <= PANEL)
+            FOR_ROWS(R, tile_of, k, tile, c, 1)
+        else
+            FOR_ROWS(R, tile_of, k, tile, c, 2)
         c += R * g->ldc;
     }
 }
@@ -272,19 +276,20 @@ static const float *panel_of(float *out, const lli_gemm *g, int64_t p, int64_t l
 }
 
 void LEVEL(gemm)(const lli_gemm *g, float *work) {
-    int64_t length = LLI_MAX(lli_gemm_block(g->k), 1), number = 0;
+    const int64_t length = LLI_MAX(lli_gemm_block(g->k), 1), width = g->panels == LLI_PANELS_COLUMNS ? ACROSS * PANEL : PANEL;
+    int64_t number = 0;
     for (int64_t p = 0; p == 0 || p < g->k; p += length, number++)
-        for (int64_t j = 0; j < g->n; j += PANEL) {
+        for (int64_t j = 0; j < g->n; j += width) {
             block k = {
                 .g = g,
                 .p = p,
                 .length = LLI_MIN(length, g->k - p),
                 .number = number,
                 .column = j,
-                .columns = LLI_MIN(PANEL, g->n - j),
+                .columns = LLI_MIN(width, g->n - j),
                 .last = p + length >= g->k,
             };
-            k.plain = p == 0 && k.columns == PANEL && !(k.last && (g->bias || g->relu));
+            k.plain = p == 0 && k.columns % PANEL == 0 && !(k.last && (g->bias || g->relu));
             k.b = panel_of(work, g, p, k.length, j, k.columns);
             tiles(&k);
         }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* vector.h for vectors of 64 bytes, AVX-512: the operations that convolution needs. */
+/* vector.h for vectors of 64 bytes, AVX-512: the operations that convolutions and matrix products need. */
 #ifndef LLI_KERNELS_SIMD_VECTOR64_H
 #define LLI_KERNELS_SIMD_VECTOR64_H
 
 INLINE vd load_widened(const float *x) {
     return (vd)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+}
+
+/* Lanes whose sign bit is set, a bit each. */
+INLINE unsigned lane_bits(vi x) {
+    return (unsigned)_mm512_movepi32_mask((__m512i)x);
 }
 
 INLINE vf fma_f(vf a, vf b, vf c) {
