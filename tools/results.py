@@ -8,6 +8,7 @@
   results.py promises                           on the features of make demo, and CLINC150 of $LASTLAYER_TEST_DATA
   results.py ood                                images by name, letters and CLINC150 of $LASTLAYER_TEST_DATA
   results.py laplace                            features of $LASTLAYER_TEST_DATA, and synthetic ones
+  results.py map                                on the features of make demo, and those of $LASTLAYER_TEST_DATA
   results.py posterior                          on the features of make demo, and those of $LASTLAYER_TEST_DATA
   results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
 
@@ -25,6 +26,7 @@ import numpy as np
 
 import ensembles
 import laplace_costs
+import map_passes
 import ood_scores
 import posterior
 
@@ -132,14 +134,18 @@ def quickdraw():
     keep("quickdraw", "results/quickdraw")
 
 
-def imagenet():
+def imagenet_halves():
     """Five validation images of each class: a random half fits, the other half tests."""
     rows, head = np.load(features("imagenet-resnet50/val5000.npz")), np.load(features("imagenet-resnet50/head.npz"))
     order = np.random.default_rng(0).permutation(len(rows["labels"]))
     parts = {"train": order[:len(order) // 2], "test": order[len(order) // 2:]}
     halves = {f"{what}_{part}": rows[what][index] for part, index in parts.items() for what in ["features", "labels"]}
     np.savez("results/imagenet-halves.npz", **halves, W=head["W"].astype(np.float32), b=head["b"])
-    lastlayer("reproduce", "imagenet", "--features", "results/imagenet-halves.npz")
+    return "results/imagenet-halves.npz"
+
+
+def imagenet():
+    lastlayer("reproduce", "imagenet", "--features", imagenet_halves())
     keep("imagenet-resnet50", "results/imagenet-given")
 
 
@@ -220,6 +226,19 @@ def laplace():
     (root / "docs/results/laplace/tables.md").write_text(laplace_costs.table(rows) + "\n" + laplace_costs.table(priors))
 
 
+def solvers():
+    """Passes and seconds of each solver to the MAP: docs/results/map."""
+    if not os.path.exists("demo/encoded.npz"):
+        sys.exit("results: demo/encoded.npz is missing; make demo makes it")
+    tasks = {"CIFAR-10, ResNet-56": features("cifar10-resnet56/features.npz"), "CLINC150": features("clinc150/clinc150.npz"),
+             "Fashion-MNIST, demo": "demo/encoded.npz", "ImageNet, ResNet-50": imagenet_halves()}
+    results = map_passes.measure(COMMAND, tasks)
+    keep("map")
+    to = root / "docs/results/map"
+    (to / "tables.md").write_text(map_passes.page(results))
+    (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
 def near():
     """Every method beside a long run of hmc: docs/results/posterior."""
     if not os.path.exists("demo/encoded.npz"):
@@ -247,7 +266,7 @@ RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": 
        "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
        "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "clinc150": (clinc150, "clinc150"), "quickdraw": (quickdraw, "quickdraw"),
        "imagenet": (imagenet, "imagenet-resnet50"),
-       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace"), "posterior": (near, "posterior")}
+       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace"), "map": (solvers, "map"), "posterior": (near, "posterior")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:
