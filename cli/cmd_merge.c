@@ -40,7 +40,8 @@ const command cmd_merge = {
     .summary = "put the parts of --part together",
     .usage = "OUTPUT",
     .operand = "OUTPUT",
-    .operand_help = "what the parts were made with as -o or --store: OUTPUT.part-1-of-N to OUTPUT.part-N-of-N lie beside it",
+    .operand_help =
+        "the -o or --store of the commands that made the parts; OUTPUT.part-1-of-N to OUTPUT.part-N-of-N are in the same folder",
     .detail = "fit, predict and search with --part I/N do one share of their work, each in a process of its own, on any machine. When all "
               "parts lie beside each other, this makes the file that one process would have written, byte for byte; of a search, the "
               "store with all trials. Parts of different "

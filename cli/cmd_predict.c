@@ -73,7 +73,7 @@ static ll_status check(const predict_args *args, const parsed *typed) {
     if (status == LL_OK)
         status = inputs_part(&part, &parts, args->part);
     if (status == LL_OK && parts && !args->output)
-        status = complain(LL_ERR_USAGE, "--part needs --output FILE: the parts lie beside it");
+        status = complain(LL_ERR_USAGE, "--part needs --output FILE: the parts get its name");
     if (status == LL_OK && args_given(typed, &cmd_predict, "by") && isnan(args->options.threshold))
         term_note("--by is not used without --threshold");
     return status;

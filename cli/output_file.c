@@ -24,7 +24,7 @@ static ll_status check_place(const char *output) {
     const char *slash = strrchr(output, '/');
     char folder[4096] = ".";
     if (lstat(output, &target) == 0 || (slash && slash - output >= (ptrdiff_t)sizeof folder - 1))
-        return LL_OK; /* a link to nothing yet: whoever follows it will see */
+        return LL_OK; /* a link to a file that does not exist yet */
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - output + 1), output);
     if (access(folder, F_OK) != 0)
@@ -32,7 +32,7 @@ static ll_status check_place(const char *output) {
     return access(folder, W_OK | X_OK) == 0 ? LL_OK : complain(LL_ERR_WRITE, "%s: cannot be written: %s", output, strerror(errno));
 }
 
-/* Is this one of the files of a pattern, a list or a folder? A set that cannot be looked into is for whoever reads it. */
+/* Is this one of the files of a pattern, a list or a folder? What cannot be listed is reported by the code that reads it. */
 static bool set_has(const char *set, const struct stat *target) {
     struct stat found;
     ll_context *ctx = NULL;

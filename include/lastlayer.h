@@ -393,8 +393,8 @@ LL_API int64_t ll_network_kept(const ll_network *network); /* the epoch whose pa
  * taken in the order of the file. */
 typedef struct ll_import_options {
     size_t struct_size;
-    const char *net;          /* NULL = what the shapes tell: mlp:..., vgg16 */
-    const char *input;        /* "HEIGHTxWIDTHxCHANNELS"; NULL = of the images, else what the shapes tell */
+    const char *net;          /* NULL = recognised by the shapes: mlp:..., vgg16 */
+    const char *input;        /* "HEIGHTxWIDTHxCHANNELS"; NULL = of the images, else by the shapes */
     double shift, scale;      /* of its pixels, as in ll_images_options; each NaN = of the images, else 0 and 1/255 for grey ones */
     double batchnorm_epsilon; /* of its batch norms; 0 = what is usual there: Keras 1e-3, PyTorch 1e-5 */
 } ll_import_options;
@@ -736,7 +736,8 @@ LL_API ll_status ll_predict_part_write(ll_context *ctx, const char *path, const 
 
 /* ---- 11 evaluate --------------------------------------------------------------------------------------------------------- */
 
-/* What metrics are made of: n points with confidences and, for the scores, probabilities. Arrays of whoever made it, NULL where unknown. */
+/* What metrics are made of: n points with confidences and, for the scores, probabilities. It borrows its arrays, which are NULL where
+ * unknown. */
 typedef struct ll_outcome {
     size_t struct_size;                          /* sizeof(ll_outcome), or 0: the layout of 0.2 */
     int64_t n, classes;                          /* N, K (0 = unknown) */
@@ -1024,7 +1025,7 @@ typedef struct ll_report_input {
     size_t struct_size; /* sizeof(ll_report_input) in each of the inputs, or 0 in each: the layout of 0.2 */
     ll_report_kind kind;
     const char *file;
-    const char *name; /* NULL = the method that the file tells, else the file's own name */
+    const char *name; /* NULL = the method named in the file, else the name of the file */
     const char *ood;  /* the same kind of file for out-of-distribution points; NULL = those that predictions hold, if any */
     const ll_predictions *predictions; /* with true labels, in memory, instead of `file`; NULL = the file */
 } ll_report_input;
@@ -1163,7 +1164,7 @@ LL_API const ll_calibration_info *ll_calibration_view(const ll_calibration *cali
 LL_API ll_array ll_calibration_parameters(const ll_calibration *calibration); /* f64 [2,K]: scale, shift */
 LL_API ll_status ll_calibration_text(char **out, ll_context *ctx, const ll_calibration *calibration, ll_text_form form) LL_CHECK_RESULT;
 
-/* Calibrated log-probabilities [N,K] of someone else's outputs: logits for whoever reads them next. */
+/* Calibrated log-probabilities [N,K] of someone else's outputs: they can be given as logits to other calls and programs. */
 LL_API ll_status ll_calibration_apply(double *log_probs, ll_context *ctx, const ll_calibration *calibration, ll_array outputs,
                                       bool logits) LL_CHECK_RESULT;
 

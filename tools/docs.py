@@ -9,7 +9,7 @@
   commands    every `lastlayer SUB ...` uses flags that `lastlayer SUB --help` shows (LASTLAYER or build/lastlayer; left out without one)
   warnings    every warning of the sources has a row in docs/troubleshooting.md that quotes some of its words in bold, and the other way round
   lists       docs/README.md lists every page once; docs/math/random.md has every purpose of randomness, docs/glossary.md every confidence, metric and
-              method; `lastlayer help` and docs/manual/formats.md every format
+              method; docs/manual/files.md every option of fit and array of laplace; `lastlayer help` and docs/manual/formats.md every format
 """
 import os
 import pathlib
@@ -190,6 +190,11 @@ def check_lists():
     for word in names + titles + methods:
         if word not in terms:
             wrong.append(f"docs/glossary.md: lacks {word}, which lastlayer prints")
+    files = (root / "docs/manual/files.md").read_text()
+    arrays = words_of("src/ensemble/gaussian.c", r"names\[LLI_GAUSSIAN_ARRAYS\] = \{([^}]*)\}")
+    for word in words_of("src/methods/fit_options.c", r'^    \{"([a-z0-9-]+)", ') + re.findall(r'"(\w+)"', "".join(arrays)):
+        if f"`{word}`" not in files:
+            wrong.append(f"docs/manual/files.md: lacks {word}, which an ensemble holds")
     formats = (root / "docs/manual/formats.md").read_text()
     shown = subprocess.run([binary, "help"], stdout=subprocess.PIPE, text=True).stdout if binary else None
     refused = words_of("src/formats/format.c", r'^    \{"\w+", "(\.[\w.]+)".*lli_refused_')  # with the lines that convert them

@@ -8,7 +8,7 @@
 typedef enum lli_temperature_end {
     LLI_TEMPERATURE_FOUND,
     LLI_TEMPERATURE_WORSE,     /* the true classes do not have more than the mean logit: worse than uniform */
-    LLI_TEMPERATURE_ALL_RIGHT, /* no row is wrong: the NLL falls for ever */
+    LLI_TEMPERATURE_ALL_RIGHT, /* no row is wrong: the NLL falls without end */
     LLI_TEMPERATURE_ONE_CLASS, /* all rows have one true class: there is nothing to tell apart */
     LLI_TEMPERATURE_EDGE,      /* the minimum is beyond T = e^-10 or e^10 */
 } lli_temperature_end;

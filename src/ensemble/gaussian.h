@@ -33,7 +33,7 @@ enum { LLI_GAUSSIAN_FULL_MAX = 8192 }; /* K n, at most, of `full` */
 #define LLI_GAUSSIAN_STRUCTURE "structure"
 #define LLI_GAUSSIAN_COMMON "common-mode"
 
-const char *lli_gaussian_name(const char *structure); /* the same, for ever; NULL if there is none */
+const char *lli_gaussian_name(const char *structure); /* a text that lives as long as the program; NULL if there is none */
 bool lli_gaussian_has(const char *structure, int array);
 /* An array of its own, zeros, for a structure that has it. */
 ll_status lli_gaussian_room(ll_context *ctx, lli_gaussian *g, int array, int64_t K, int64_t D) LL_CHECK_RESULT;

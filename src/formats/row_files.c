@@ -156,7 +156,7 @@ static ll_status read_store(lli_row_store *store, ll_context *ctx, void *out, in
 
 static void ahead_store(lli_row_store *store, ll_context *ctx, int64_t offset, int64_t count) {
     lli_row_files *s = (lli_row_files *)store;
-    ll_context quiet; /* advice: whoever reads will say what is wrong */
+    ll_context quiet; /* this is advice only; the read that follows reports what is wrong */
     lli_context_child(&quiet, ctx);
     for (int64_t index = find(s, offset); count > 0 && index < s->count; index++) {
         const lli_row_file *f = &s->file[index];

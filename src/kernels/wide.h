@@ -9,7 +9,7 @@
 
 enum { LLI_WIDE_CLASSES = 4096 }; /* from here on */
 
-/* Of a row, whoever has its classes. */
+/* Of a row, also where its classes are divided over ranks. */
 typedef struct lli_wide_row {
     float top;     /* the largest logit, infinite if one is not finite */
     int64_t total; /* sum of round(exp(f - top) 2^power) */

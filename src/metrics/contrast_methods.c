@@ -23,7 +23,7 @@ const char *ll_metric_name(ll_metric metric) {
     return (unsigned)metric < LL_METRIC_COUNT ? names[metric] : NULL;
 }
 
-/* What the differences know nothing of. */
+/* Options that differences do not support. */
 static ll_status check_rules(ll_context *ctx, const ll_rules *rules) {
     if (rules->costs)
         return lli_fail(ctx, LL_ERR_USAGE, "`costs` are not for several methods at once; evaluate each on its own");

@@ -54,7 +54,7 @@ static bool is_deep(const lli_tally *t, int64_t i) {
     return false;
 }
 
-/* Updates who is saturated, low and deep; false: nobody is. */
+/* Updates saturated, low and deep; false: no row is any of them. */
 static bool look(lli_exact *x, const lli_tally *t, const lli_members *m, const int32_t *truth) {
     bool first = t->members == m->count, any = false;
     for (int64_t i = 0; i < t->n; i++) {

@@ -21,7 +21,7 @@ typedef struct lli_search {
     int64_t pending, chains; /* chains: how many go side by side */
     lli_meter meter;
     bool ranked;     /* the parts are those of ranks, which know what is finished */
-    lli_text *names; /* of the trials of the grid, each with a line break before and after; NULL = nobody asks */
+    lli_text *names; /* of the trials of the grid, each with a line break before and after; NULL = not wanted */
 } lli_search;
 
 /* ll_search, with the names of the trials that it asks for, whether the store had them or not. */

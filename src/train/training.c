@@ -42,7 +42,7 @@ void lli_training_free(lli_training *t) {
 
 void lli_training_start(lli_training *t, const float *theta) {
     lli_chain_start(t->chain, &t->recipe->chain, theta);
-    t->chain->state.first_nll = log((double)t->model->K); /* a new network knows nothing: a first epoch far above that diverged too */
+    t->chain->state.first_nll = log((double)t->model->K); /* the NLL of equal probabilities: a first epoch far above it diverged too */
     t->state = (struct lli_training_state){0};
 }
 
