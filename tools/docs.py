@@ -8,8 +8,8 @@
   targets     every `make TARGET` is a target of the Makefile
   commands    every `lastlayer SUB ...` uses flags that `lastlayer SUB --help` shows (LASTLAYER or build/lastlayer; left out without one)
   warnings    every warning of the sources has a row in docs/troubleshooting.md that quotes some of its words in bold, and the other way round
-  lists       docs/README.md lists every page once; docs/math/random.md has every purpose of randomness, docs/glossary.md every confidence, metric and
-              method; docs/manual/files.md every option of fit and array of laplace; `lastlayer help` and docs/manual/formats.md every format
+  lists       docs/README.md lists every page once; docs/math/random.md has every purpose of randomness, docs/glossary.md every confidence, metric,
+              method and heading of a table; docs/manual/files.md every option of fit and array of laplace; `lastlayer help` and docs/manual/formats.md every format
 """
 import os
 import pathlib
@@ -187,6 +187,11 @@ def check_lists():
     names = re.findall(r'"(\w+)"', words_of("src/base/confidence.c", r"names\[\] = \{([^}]*)\}")[0])
     titles = words_of("src/report/metric_rule.c", r'\[LLI_RULE_\w+\] = \{"\w+", "([^"]+)"\}')
     methods = [name for path in sorted((root / "src/methods").glob("*.c")) for name in re.findall(r'\.info = \{"(\w+)"', path.read_text())]
+    heads = words_of("src/report/contrast_text.c", r"heads\[\] = \{(\"method\", \"metric\",[^}]*adjusted p[^}]*)\}") + words_of("src/report/evaluation_text.c", r"heads\[\] = \{([^}]*)\}")
+    heads = [head for row in heads for head in re.findall(r'"([^"]+)"', row)]
+    for head in heads + words_of("src/report/comparison_text.c", r'lli_metric_rule_note\(out, "([^"]+)"')[:-1]:
+        if not any(re.search(rf"\b{re.escape(head.removesuffix('s'))}", term) for term in terms) and head not in ("class", "method", "metric", "word", "sr from", "to", "mean sr"):
+            wrong.append(f"docs/glossary.md: lacks {head}, which heads a column")
     for word in names + titles + methods:
         if word not in terms:
             wrong.append(f"docs/glossary.md: lacks {word}, which lastlayer prints")
