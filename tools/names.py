@@ -6,6 +6,7 @@
 - a type name too
 - a function of several files, lli_NOUN_..., belongs to its file: NOUN is the name of the file, of the header in its room that declares it, or of
   the room
+- a room is a folder of src/ and nothing else
 - a file of src/, cli/, libexec/, examples/ and python/ has at most 400 lines, a function at most 60; a room at most what src/LAYERS says behind its last bar
 - every C file is formatted as .clang-format says, where clang-format 14 is installed
 """
@@ -62,6 +63,9 @@ for path in sources:
         if name not in VERBS and not any(name.startswith(f"lli_{noun}") for noun in nouns):
             wrong.append(f"{here(path)}: {name} begins like none of {', '.join(sorted(set(nouns)))}")
 
+for path in sources:
+    for name in sorted(set(re.findall(r"\blli?_\w+_room\b", text[path]))):
+        wrong.append(f"{here(path)}: {name}: a room is a folder of src/, memory to work in is scratch")
 for path in sources:
     lines = text[path].splitlines()
     if len(lines) > FILE_LINES:

@@ -45,7 +45,7 @@ static ll_named_array shape_of(int array, int64_t K, int64_t D) {
     return (ll_named_array){names[array], ll_array_view(NULL, array == LLI_GAUSSIAN_P ? LL_DTYPE_F64 : LL_DTYPE_F32, 2, shapes[array])};
 }
 
-ll_status lli_gaussian_room(ll_context *ctx, lli_gaussian *g, int array, int64_t K, int64_t D) {
+ll_status lli_gaussian_allocate(ll_context *ctx, lli_gaussian *g, int array, int64_t K, int64_t D) {
     ll_array a = shape_of(array, K, D).array;
     int64_t count;
     if (!lli_multiply(&count, a.shape[0], a.shape[1]))

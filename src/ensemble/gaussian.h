@@ -36,7 +36,7 @@ enum { LLI_GAUSSIAN_FULL_MAX = 8192 }; /* K n, at most, of `full` */
 const char *lli_gaussian_name(const char *structure); /* a text that lives as long as the program; NULL if there is none */
 bool lli_gaussian_has(const char *structure, int array);
 /* An array of its own, zeros, for a structure that has it. */
-ll_status lli_gaussian_room(ll_context *ctx, lli_gaussian *g, int array, int64_t K, int64_t D) LL_CHECK_RESULT;
+ll_status lli_gaussian_allocate(ll_context *ctx, lli_gaussian *g, int array, int64_t K, int64_t D) LL_CHECK_RESULT;
 void lli_gaussian_release(lli_gaussian *g);
 /* Those that the structure has, as they lie in files. Returns how many. */
 int64_t lli_gaussian_list(ll_named_array *out, const lli_gaussian *g, int64_t K, int64_t D);

@@ -9,7 +9,7 @@
 #include "methods/chains.h"
 #include "train/solve.h"
 
-/* What members that are solved for share, and the room of each worker. */
+/* What members that are solved for share, and the memory of each worker. */
 typedef struct solver {
     lli_solve **search;       /* [workers] */
     int64_t **list;           /* [workers], [N] the rows of a resample */
@@ -25,16 +25,16 @@ static int64_t steps(const lli_fit *fit) {
 
 static ll_status prepare_solver(ll_context *ctx, lli_fit *fit) {
     const lli_model *model = fit->star->model;
-    int64_t N = fit->data->rows.N, room = fit->workers;
+    int64_t N = fit->data->rows.N, workers = fit->workers;
     solver *s;
     LLI_TRY(lli_memory_new(ctx, &s, 1, sizeof *s));
     fit->prepared = s;
-    LLI_TRY(lli_memory_new(ctx, &s->search, room, sizeof *s->search));
-    LLI_TRY(lli_memory_new(ctx, &s->list, room, sizeof *s->list));
-    LLI_TRY(lli_memory_new(ctx, &s->weights, room, sizeof *s->weights));
-    LLI_TRY(lli_memory_new(ctx, &s->theta, room, sizeof *s->theta));
+    LLI_TRY(lli_memory_new(ctx, &s->search, workers, sizeof *s->search));
+    LLI_TRY(lli_memory_new(ctx, &s->list, workers, sizeof *s->list));
+    LLI_TRY(lli_memory_new(ctx, &s->weights, workers, sizeof *s->weights));
+    LLI_TRY(lli_memory_new(ctx, &s->theta, workers, sizeof *s->theta));
     LLI_TRY(lli_memory_new(ctx, &s->result, fit->options.samples, sizeof *s->result));
-    for (int w = 0; w < room; w++) {
+    for (int w = 0; w < workers; w++) {
         LLI_TRY(lli_solve_new(&s->search[w], ctx, fit->data, model->K, fit->options.prior_precision, w ? s->search[0] : NULL, NULL));
         LLI_TRY(lli_memory_new(ctx, &s->list[w], N, sizeof **s->list));
         LLI_TRY(lli_memory_new(ctx, &s->weights[w], N, sizeof **s->weights));

@@ -29,11 +29,11 @@ static void narrow(float *out, const double *in, int64_t count) {
 /* R_ij = 1 / (b_i a_j + tau). */
 static ll_status fill_factors(ll_context *ctx, lli_gaussian *g, const lli_curvature *c, double tau) {
     int64_t K = c->K, n = c->n;
-    LLI_TRY(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_V, K, n - 1));
-    LLI_TRY(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_R, K, n - 1));
+    LLI_TRY(lli_gaussian_allocate(ctx, g, LLI_GAUSSIAN_V, K, n - 1));
+    LLI_TRY(lli_gaussian_allocate(ctx, g, LLI_GAUSSIAN_R, K, n - 1));
     narrow(g->owned[LLI_GAUSSIAN_V], c->V, n * n);
     if (c->U) {
-        LLI_TRY(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_U, K, n - 1));
+        LLI_TRY(lli_gaussian_allocate(ctx, g, LLI_GAUSSIAN_U, K, n - 1));
         narrow(g->owned[LLI_GAUSSIAN_U], c->U, K * K);
     }
     float *R = g->owned[LLI_GAUSSIAN_R];
@@ -57,7 +57,7 @@ static ll_status diagonal(ll_context *ctx, lli_gaussian *g, const ll_dataset *da
     LLI_TRY(lli_memory_new(ctx, &h, count, sizeof *h));
     ll_status status;
     LLI_DO(lli_curvature_diagonal(ctx, h, data, head));
-    LLI_DO(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_R, head->K, n - 1));
+    LLI_DO(lli_gaussian_allocate(ctx, g, LLI_GAUSSIAN_R, head->K, n - 1));
     for (int64_t i = 0; i < count; i++)
         ((float *)g->owned[LLI_GAUSSIAN_R])[i] = (float)(1 / (h[i] + tau));
 done:
@@ -94,7 +94,7 @@ static ll_status whole(ll_context *ctx, lli_gaussian *g, const ll_dataset *data,
         LLI_DO(lli_fail(ctx, LL_ERR_DATA,
                         "the Hessian is singular within rounding at parameter %" PRId64 " with `prior-precision %g`; use a larger one",
                         failed, tau));
-    LLI_DO(lli_gaussian_room(ctx, g, LLI_GAUSSIAN_P, head->K, n - 1));
+    LLI_DO(lli_gaussian_allocate(ctx, g, LLI_GAUSSIAN_P, head->K, n - 1));
     double *P = g->owned[LLI_GAUSSIAN_P];
     for (int64_t i = 0; i < size; i++)
         P[i * size + i] = 1;

@@ -158,7 +158,7 @@ static ll_status fill(ll_context *ctx, ll_predictions *p, outputs *o) {
     for (int f = 0; f < lli_schema_count(); f++)
         if (lli_schema_get(f)->in_prediction)
             memcpy((char *)&rd.out + lli_schema_get(f)->in_prediction, &p->owned[f], sizeof(void *));
-    rd.probs = lli_predictions_room(p, "probs");
+    rd.probs = lli_predictions_memory(p, "probs");
     rd.out.probs = NULL;
     for (int64_t i = 0; i < o->N; i++) {
         LLI_DO(lli_cancel_check(ctx));

@@ -85,7 +85,7 @@ ll_status lli_predictions_own(void **out, ll_context *ctx, ll_predictions *p, co
     return LL_OK;
 }
 
-void *lli_predictions_room(ll_predictions *p, const char *name) {
+void *lli_predictions_memory(ll_predictions *p, const char *name) {
     return p->owned[lli_schema_find(name)];
 }
 

@@ -22,7 +22,7 @@ ll_status lli_predictions_alloc(ll_predictions **out, ll_context *ctx, const lli
 /* Adds a field that is not there yet, zeroed, of the sizes of `p`; *out is its array, to be filled. */
 ll_status lli_predictions_own(void **out, ll_context *ctx, ll_predictions *p, const char *name) LL_CHECK_RESULT;
 /* The array of a field, to be filled; NULL where it is not there. */
-void *lli_predictions_room(ll_predictions *p, const char *name);
+void *lli_predictions_memory(ll_predictions *p, const char *name);
 /* ll_predictions_new with the names of the two arrays in its sentences. */
 ll_status lli_predictions_new(ll_predictions **out, ll_context *ctx, const char *name, ll_array array, bool logits, const char *labels_name,
                               const ll_array *labels) LL_CHECK_RESULT;

@@ -85,7 +85,7 @@ ll_status lli_scores_parse(ll_context *ctx, unsigned *which, const char *list, c
     }
 }
 
-ll_status lli_scores_room(ll_context *ctx, lli_scores *s, lli_scores_array array, int64_t rows, int64_t D) {
+ll_status lli_scores_allocate(ll_context *ctx, lli_scores *s, lli_scores_array array, int64_t rows, int64_t D) {
     int64_t count = rows;
     if (kinds[array].matrix && !lli_multiply(&count, rows, D))
         return lli_fail(ctx, LL_ERR_MEMORY, "scores of %" PRId64 " features are too large for memory", D);
@@ -104,8 +104,8 @@ void lli_scores_release(lli_scores *s) {
 ll_status lli_scores_theta(ll_context *ctx, lli_scores *s, const float *W, const float *b, int64_t K, int64_t D) {
     if (!lli_scores_need(s->which, LLI_SCORES_THETA_W))
         return LL_OK;
-    LLI_TRY(lli_scores_room(ctx, s, LLI_SCORES_THETA_W, K, D));
-    LLI_TRY(lli_scores_room(ctx, s, LLI_SCORES_THETA_B, K, D));
+    LLI_TRY(lli_scores_allocate(ctx, s, LLI_SCORES_THETA_W, K, D));
+    LLI_TRY(lli_scores_allocate(ctx, s, LLI_SCORES_THETA_B, K, D));
     memcpy(s->owned[LLI_SCORES_THETA_W], W, (size_t)(K * D) * sizeof *W);
     memcpy(s->owned[LLI_SCORES_THETA_B], b, (size_t)K * sizeof *b);
     return LL_OK;

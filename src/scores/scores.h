@@ -46,7 +46,7 @@ void lli_scores_text(lli_text *out, unsigned which);
 bool lli_scores_need(unsigned which, lli_scores_array array);
 
 /* An array of its own, zeros. */
-ll_status lli_scores_room(ll_context *ctx, lli_scores *s, lli_scores_array array, int64_t rows, int64_t D) LL_CHECK_RESULT;
+ll_status lli_scores_allocate(ll_context *ctx, lli_scores *s, lli_scores_array array, int64_t rows, int64_t D) LL_CHECK_RESULT;
 void lli_scores_release(lli_scores *s);
 /* As they lie in files; returns how many. */
 int64_t lli_scores_list(ll_named_array *out, const lli_scores *s, int64_t D);

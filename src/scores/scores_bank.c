@@ -37,7 +37,7 @@ ll_status lli_scores_fit_bank(ll_context *ctx, lli_scores *s, const lli_scores_r
     lli_order_permute(order, r->kernels, r->N, lli_rng_stream(seed, LLI_PURPOSE_BANK, 0, 0), 0);
     for (int64_t i = 0; i < rows; i++)
         chosen[order[i]] = true;
-    LLI_DO(lli_scores_room(ctx, s, LLI_SCORES_BANK, rows, r->D));
+    LLI_DO(lli_scores_allocate(ctx, s, LLI_SCORES_BANK, rows, r->D));
     LLI_DO(fill(ctx, s->owned[LLI_SCORES_BANK], chosen, r));
 done:
     lli_memory_free(order);

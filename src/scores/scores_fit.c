@@ -136,12 +136,12 @@ static ll_status fit_family(ll_context *ctx, lli_scores *s, family *f) {
     LLI_TRY(average(ctx, f));
     for (int64_t k = 0; k < f->K; k++)
         C += f->count[k] > 0;
-    LLI_TRY(lli_scores_room(ctx, s, (lli_scores_array)from, D, D));
+    LLI_TRY(lli_scores_allocate(ctx, s, (lli_scores_array)from, D, D));
     memcpy(s->owned[from], f->mean, (size_t)D * sizeof *f->mean);
-    LLI_TRY(lli_scores_room(ctx, s, (lli_scores_array)(from + 1), D, D));
+    LLI_TRY(lli_scores_allocate(ctx, s, (lli_scores_array)(from + 1), D, D));
     LLI_TRY(whiten(ctx, s->owned[from + 1], &none, f, from_class_mean));
     if (!none && lli_scores_need(s->which, (lli_scores_array)(from + 3))) {
-        LLI_TRY(lli_scores_room(ctx, s, (lli_scores_array)(from + 3), D, D));
+        LLI_TRY(lli_scores_allocate(ctx, s, (lli_scores_array)(from + 3), D, D));
         LLI_TRY(whiten(ctx, s->owned[from + 3], &none, f, from_mean));
     }
     if (none) {
@@ -152,7 +152,7 @@ static ll_status fit_family(ll_context *ctx, lli_scores *s, family *f) {
                                     : "rows of the same class are equal, so that nothing varies within classes");
         return LL_OK;
     }
-    LLI_TRY(lli_scores_room(ctx, s, (lli_scores_array)(from + 2), C, D));
+    LLI_TRY(lli_scores_allocate(ctx, s, (lli_scores_array)(from + 2), C, D));
     return place_classes(ctx, s->owned[from + 2], s->at[from + 1], f);
 }
 

@@ -121,7 +121,7 @@ static ll_status find_outside(ll_context *ctx, lli_scores *s, bool *none, const 
         beyond += i < outside ? fmax(values[i], 0) : 0;
     }
     *none = !(beyond > NOTHING * all);
-    LLI_DO(lli_scores_room(ctx, s, LLI_SCORES_OUTSIDE, outside, D));
+    LLI_DO(lli_scores_allocate(ctx, s, LLI_SCORES_OUTSIDE, outside, D));
     memcpy(s->owned[LLI_SCORES_OUTSIDE], g, (size_t)(outside * D) * sizeof *g);
 done:
     lli_memory_free(g);
@@ -186,7 +186,7 @@ done:
 ll_status lli_scores_fit_vim(ll_context *ctx, lli_scores *s, const lli_scores_rows *r) {
     const weights w = {s->at[LLI_SCORES_THETA_W], s->rows[LLI_SCORES_THETA_W], r->D};
     bool none;
-    LLI_TRY(lli_scores_room(ctx, s, LLI_SCORES_ORIGIN, r->D, r->D));
+    LLI_TRY(lli_scores_allocate(ctx, s, LLI_SCORES_ORIGIN, r->D, r->D));
     LLI_TRY(find_origin(ctx, s->owned[LLI_SCORES_ORIGIN], &w, s->at[LLI_SCORES_THETA_B], r->kernels));
     LLI_TRY(find_outside(ctx, s, &none, r));
     if (none) {
@@ -194,6 +194,6 @@ ll_status lli_scores_fit_vim(ll_context *ctx, lli_scores *s, const lli_scores_ro
                             "the training rows have no length outside the directions in which they vary most");
         return LL_OK;
     }
-    LLI_TRY(lli_scores_room(ctx, s, LLI_SCORES_ALPHA, 1, r->D));
+    LLI_TRY(lli_scores_allocate(ctx, s, LLI_SCORES_ALPHA, 1, r->D));
     return find_alpha(ctx, s->owned[LLI_SCORES_ALPHA], s, r);
 }

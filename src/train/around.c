@@ -86,37 +86,37 @@ void lli_around_release(lli_around *a) {
 
 /* ---- of one chain ---- */
 
-ll_status lli_around_room_init(ll_context *ctx, lli_around_room *room, const lli_around *a, int64_t B) {
+ll_status lli_around_scratch_init(ll_context *ctx, lli_around_scratch *scratch, const lli_around *a, int64_t B) {
     const lli_model *m = a->model;
-    *room = (lli_around_room){.around = a};
+    *scratch = (lli_around_scratch){.around = a};
     ll_status status;
-    LLI_DO(lli_memory_new(ctx, &room->work, m->ops->descend_floats(m, B, lli_pool_workers(ctx)), sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &room->gradient, m->floats, sizeof(float)));
-    LLI_DO(lli_memory_new(ctx, &room->other, m->floats, sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &scratch->work, m->ops->descend_floats(m, B, lli_pool_workers(ctx)), sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &scratch->gradient, m->floats, sizeof(float)));
+    LLI_DO(lli_memory_new(ctx, &scratch->other, m->floats, sizeof(float)));
     if (a->root) {
         int64_t count = a->curvature.K * a->curvature.n;
-        LLI_DO(lli_memory_new(ctx, &room->tensors, lli_model_tensor_floats(m), sizeof(float)));
-        LLI_DO(lli_memory_new(ctx, &room->g, count, sizeof(double)));
-        LLI_DO(lli_memory_new(ctx, &room->y, count, sizeof(double)));
-        LLI_DO(lli_memory_new(ctx, &room->wide, count, sizeof(double)));
-        LLI_DO(lli_memory_new(ctx, &room->product, LLI_LINEAR_WORK, sizeof(double)));
+        LLI_DO(lli_memory_new(ctx, &scratch->tensors, lli_model_tensor_floats(m), sizeof(float)));
+        LLI_DO(lli_memory_new(ctx, &scratch->g, count, sizeof(double)));
+        LLI_DO(lli_memory_new(ctx, &scratch->y, count, sizeof(double)));
+        LLI_DO(lli_memory_new(ctx, &scratch->wide, count, sizeof(double)));
+        LLI_DO(lli_memory_new(ctx, &scratch->product, LLI_LINEAR_WORK, sizeof(double)));
     }
 done:
     if (status != LL_OK)
-        lli_around_room_release(room);
+        lli_around_scratch_release(scratch);
     return status;
 }
 
-void lli_around_room_release(lli_around_room *room) {
-    lli_memory_free(room->work);
-    lli_memory_free(room->gradient);
-    lli_memory_free(room->other);
-    lli_memory_free(room->tensors);
-    lli_memory_free(room->g);
-    lli_memory_free(room->y);
-    lli_memory_free(room->wide);
-    lli_memory_free(room->product);
-    *room = (lli_around_room){0};
+void lli_around_scratch_release(lli_around_scratch *scratch) {
+    lli_memory_free(scratch->work);
+    lli_memory_free(scratch->gradient);
+    lli_memory_free(scratch->other);
+    lli_memory_free(scratch->tensors);
+    lli_memory_free(scratch->g);
+    lli_memory_free(scratch->y);
+    lli_memory_free(scratch->wide);
+    lli_memory_free(scratch->product);
+    *scratch = (lli_around_scratch){0};
 }
 
 static void collect(void *arg, const lli_part *part, int64_t first, int64_t count, const float *gradient) {
@@ -125,11 +125,11 @@ static void collect(void *arg, const lli_part *part, int64_t first, int64_t coun
 }
 
 /* x [K,n] in f64 of a vector in the layout of the model. */
-static void widen(lli_around_room *room, double *x, const float *packed) {
-    const lli_model *m = room->around->model;
+static void widen(lli_around_scratch *scratch, double *x, const float *packed) {
+    const lli_model *m = scratch->around->model;
     int64_t D = m->D, n = D + 1;
     float *tensors[LLI_TENSORS_MAX];
-    lli_model_place_tensors(tensors, m, room->tensors);
+    lli_model_place_tensors(tensors, m, scratch->tensors);
     m->ops->unpack(m, tensors, packed);
     for (int64_t k = 0; k < m->K; k++) {
         for (int64_t j = 0; j < D; j++)
@@ -138,11 +138,11 @@ static void widen(lli_around_room *room, double *x, const float *packed) {
     }
 }
 
-static void narrow(lli_around_room *room, float *packed, const double *x) {
-    const lli_model *m = room->around->model;
+static void narrow(lli_around_scratch *scratch, float *packed, const double *x) {
+    const lli_model *m = scratch->around->model;
     int64_t D = m->D, n = D + 1;
     float *tensors[LLI_TENSORS_MAX];
-    lli_model_place_tensors(tensors, m, room->tensors);
+    lli_model_place_tensors(tensors, m, scratch->tensors);
     for (int64_t k = 0; k < m->K; k++) {
         for (int64_t j = 0; j < D; j++)
             tensors[0][k * D + j] = (float)x[k * n + j];
@@ -152,11 +152,11 @@ static void narrow(lli_around_room *room, float *packed, const double *x) {
 }
 
 /* In white coordinates: y = -lr N g + sqrt(2 lr) xi. The normal of element (k,j) is number k ld + j, as without the metric. */
-static void white_step(lli_around_room *room, const lli_step *s, bool noise) {
-    const lli_model *m = room->around->model;
+static void white_step(lli_around_scratch *scratch, const lli_step *s, bool noise) {
+    const lli_model *m = scratch->around->model;
     int64_t K = m->K, n = m->D + 1, ld = lli_kernels_stride(m->D);
     lli_stream stream = lli_rng_stream(s->seed, LLI_PURPOSE_NOISE, s->member, s->step);
-    double pull = s->lr * room->around->N, push = sqrt(2 * s->lr);
+    double pull = s->lr * scratch->around->N, push = sqrt(2 * s->lr);
     enum { NORMALS = 256 };
     float xi[NORMALS];
     for (int64_t k = 0; k < K; k++)
@@ -165,45 +165,45 @@ static void white_step(lli_around_room *room, const lli_step *s, bool noise) {
             if (noise)
                 m->kernels->normals(xi, stream, k * ld + at, count);
             for (int64_t j = 0; j < count; j++) {
-                double *y = &room->y[k * n + at + j];
+                double *y = &scratch->y[k * n + at + j];
                 *y = -pull * *y + (noise ? push * (double)xi[j] : 0);
             }
         }
 }
 
-static void metric_step(lli_around_room *room, float *theta, const lli_step *s, bool noise) {
-    const lli_around *a = room->around;
+static void metric_step(lli_around_scratch *scratch, float *theta, const lli_step *s, bool noise) {
+    const lli_around *a = scratch->around;
     int64_t count = a->curvature.K * a->curvature.n;
-    widen(room, room->y, theta);
-    widen(room, room->g, room->gradient);
+    widen(scratch, scratch->y, theta);
+    widen(scratch, scratch->g, scratch->gradient);
     for (int64_t i = 0; i < count; i++)
-        room->g[i] += s->decay * room->y[i];
-    lli_curvature_to_white(&a->curvature, room->y, room->g, a->root, room->wide, room->product);
-    white_step(room, s, noise);
-    lli_curvature_to_theta(&a->curvature, room->g, room->y, a->root, room->wide, room->product);
-    narrow(room, room->other, room->g);
+        scratch->g[i] += s->decay * scratch->y[i];
+    lli_curvature_to_white(&a->curvature, scratch->y, scratch->g, a->root, scratch->wide, scratch->product);
+    white_step(scratch, s, noise);
+    lli_curvature_to_theta(&a->curvature, scratch->g, scratch->y, a->root, scratch->wide, scratch->product);
+    narrow(scratch, scratch->other, scratch->g);
     for (int64_t i = 0; i < a->model->floats; i++)
-        theta[i] += room->other[i];
+        theta[i] += scratch->other[i];
 }
 
-ll_status lli_around_step(double *nll, ll_context *ctx, lli_around_room *room, const lli_optimiser *optimiser, float *theta, float *slots,
-                          const lli_rows *rows, const lli_step *step) {
-    const lli_around *a = room->around;
+ll_status lli_around_step(double *nll, ll_context *ctx, lli_around_scratch *scratch, const lli_optimiser *optimiser, float *theta,
+                          float *slots, const lli_rows *rows, const lli_step *step) {
+    const lli_around *a = scratch->around;
     const lli_model *m = a->model;
-    LLI_TRY(m->ops->descend(nll, ctx, m, collect, room->gradient, theta, room->work, rows, step));
+    LLI_TRY(m->ops->descend(nll, ctx, m, collect, scratch->gradient, theta, scratch->work, rows, step));
     if (a->theta) {
         double ignored;
-        LLI_TRY(m->ops->descend(&ignored, ctx, m, collect, room->other, a->theta, room->work, rows, step));
+        LLI_TRY(m->ops->descend(&ignored, ctx, m, collect, scratch->other, a->theta, scratch->work, rows, step));
         for (int64_t i = 0; i < m->floats; i++)
-            room->gradient[i] += a->gradient[i] - room->other[i];
+            scratch->gradient[i] += a->gradient[i] - scratch->other[i];
     }
     if (a->root) {
-        metric_step(room, theta, step, optimiser->noise);
+        metric_step(scratch, theta, step, optimiser->noise);
         return LL_OK;
     }
     lli_descent d = {.optimiser = optimiser, .model = m, .step = step, .theta = theta, .slots = slots};
     optimiser->rule->prepare(&d, step);
     for (int p = 0; p < m->parts; p++)
-        lli_optimiser_apply(&d, &m->part[p], m->part[p].first, m->part[p].count, room->gradient + m->part[p].first);
+        lli_optimiser_apply(&d, &m->part[p], m->part[p].first, m->part[p].count, scratch->gradient + m->part[p].first);
     return LL_OK;
 }

@@ -23,7 +23,7 @@ ll_status lli_around_init(ll_context *ctx, lli_around *around, const ll_dataset 
 void lli_around_release(lli_around *around);
 
 /* Of one chain, for batches of up to B: all that its steps need. */
-typedef struct lli_around_room {
+typedef struct lli_around_scratch {
     const lli_around *around;
     float *work;          /* descend_floats */
     float *gradient;      /* [floats] */
@@ -31,14 +31,14 @@ typedef struct lli_around_room {
     float *tensors;       /* W, b */
     double *g, *y, *wide; /* [K,D+1], of the metric */
     double *product;      /* [LLI_LINEAR_WORK] */
-} lli_around_room;
+} lli_around_scratch;
 
-ll_status lli_around_room_init(ll_context *ctx, lli_around_room *room, const lli_around *around, int64_t B) LL_CHECK_RESULT;
-void lli_around_room_release(lli_around_room *room);
+ll_status lli_around_scratch_init(ll_context *ctx, lli_around_scratch *scratch, const lli_around *around, int64_t B) LL_CHECK_RESULT;
+void lli_around_scratch_release(lli_around_scratch *scratch);
 
 /* As lli_optimiser_step. With a metric the rule is that of Langevin in its coordinates: with g the gradient of the mean objective,
  * theta <- theta - lr N U'(R o (U g V')) V + U'(sqrt(2 lr R) o xi) V, R = root^2. */
-ll_status lli_around_step(double *nll, ll_context *ctx, lli_around_room *room, const lli_optimiser *optimiser, float *theta, float *slots,
-                          const lli_rows *rows, const lli_step *step) LL_CHECK_RESULT;
+ll_status lli_around_step(double *nll, ll_context *ctx, lli_around_scratch *scratch, const lli_optimiser *optimiser, float *theta,
+                          float *slots, const lli_rows *rows, const lli_step *step) LL_CHECK_RESULT;
 
 #endif

@@ -60,7 +60,7 @@ done:
 }
 
 ll_status lli_chain_surround(ll_context *ctx, lli_chain *chain, const lli_around *around, int64_t batch_size) {
-    return lli_around_room_init(ctx, &chain->room, around, LLI_MIN(batch_size, chain->data->rows.N));
+    return lli_around_scratch_init(ctx, &chain->scratch, around, LLI_MIN(batch_size, chain->data->rows.N));
 }
 
 int64_t lli_chain_floats(const lli_chain *chain) {
@@ -79,7 +79,7 @@ void lli_chain_free(lli_chain *chain) {
     lli_memory_free(chain->weights);
     lli_memory_free(chain->fetched);
     lli_memory_free(chain->places);
-    lli_around_room_release(&chain->room);
+    lli_around_scratch_release(&chain->scratch);
     lli_memory_free(chain);
 }
 
@@ -222,8 +222,8 @@ static ll_status take_step(double *nll, ll_context *ctx, lli_chain *chain, int64
         .epoch = chain->epoch,
     };
     float *theta = chain->theta, *slots = theta + chain->model->floats;
-    if (chain->room.around)
-        return lli_around_step(nll, ctx, &chain->room, o->optimiser, theta, slots, &rows, &step);
+    if (chain->scratch.around)
+        return lli_around_step(nll, ctx, &chain->scratch, o->optimiser, theta, slots, &rows, &step);
     return lli_optimiser_step(nll, ctx, o->optimiser, chain->model, theta, slots, chain->work, &rows, &step);
 }
 

@@ -51,9 +51,9 @@ typedef struct lli_chain {
     float *weights;  /* [B], NULL where the data have none */
     void *fetched;   /* [B,D] the rows of a batch as they are stored, and their places 0 .. B-1, where a store has them; else NULL */
     int64_t *places;
-    int64_t epoch;        /* that `order` is for; -1 = none */
-    double last_nll;      /* mean training NLL of the last whole epoch, weighted */
-    lli_around_room room; /* where steps know the whole problem */
+    int64_t epoch;              /* that `order` is for; -1 = none */
+    double last_nll;            /* mean training NLL of the last whole epoch, weighted */
+    lli_around_scratch scratch; /* where steps know the whole problem */
 } lli_chain;
 
 /* All the memory a chain will ever use; one per worker, started again for each member. */
