@@ -736,8 +736,7 @@ LL_API ll_status ll_predict_part_write(ll_context *ctx, const char *path, const 
 
 /* ---- 11 evaluate --------------------------------------------------------------------------------------------------------- */
 
-/* What metrics are made of: n points with confidences and, for the scores, probabilities. It borrows its arrays, which are NULL where
- * unknown. */
+/* What metrics are made of: n points with confidences and, for the scores, probabilities. Borrows its arrays; NULL = unknown. */
 typedef struct ll_outcome {
     size_t struct_size;                          /* sizeof(ll_outcome), or 0: the layout of 0.2 */
     int64_t n, classes;                          /* N, K (0 = unknown) */
@@ -1229,8 +1228,8 @@ LL_API ll_status ll_certify_predictions(ll_certificate **out, ll_context *ctx, c
 LL_API ll_status ll_certificate_verify(char **out, bool *holds, ll_context *ctx, const char *path, const ll_predictions *points,
                                        const ll_predictions *out_points) LL_CHECK_RESULT;
 /* Puts the certificate into the ensemble it was made of (ll_certify_predictions); others are refused. Predictions of the ensemble then have
- * abstain and answer by its cut. Counts how often its rows were used, also where none is certified, and tells the certificate. Not while a
- * predictor of the ensemble exists. */
+ * abstain and answer by its cut. Counts how often its rows were used, also where none is certified, and writes it into the certificate. Not
+ * while a predictor of the ensemble exists. */
 LL_API ll_status ll_ensemble_set_certificate(ll_context *ctx, ll_ensemble *ensemble, ll_certificate *certificate) LL_CHECK_RESULT;
 LL_API const char *ll_ensemble_certificate(const ll_ensemble *ensemble); /* its JSON; NULL if there is none */
 LL_API const char *ll_ensemble_promise(const ll_ensemble *ensemble);     /* in words; NULL if there is none */

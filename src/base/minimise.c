@@ -18,7 +18,7 @@ typedef struct search {
     int64_t n;
     double *x, *g;             /* point and gradient; x is the caller's */
     double *x_new, *g_new, *d; /* trial and direction */
-    double norm;               /* as the function told it last */
+    double norm;               /* as the function returned it last */
     int64_t history;           /* pairs kept at most */
     double *s, *y;             /* [history,n] differences of points and gradients */
     double rho[HISTORY_MAX];   /* 1 / <s,y> */

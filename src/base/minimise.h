@@ -27,7 +27,7 @@ typedef struct lli_minimise {
     int64_t iterations;
 } lli_minimise;
 
-/* From x to the minimum. The function is called last at the x that is returned. Not converged is no failure: `norm` tells. */
+/* From x to the minimum. The function is called last at the x that is returned. Not converged is no failure; `norm` shows it. */
 ll_status lli_minimise_run(ll_context *ctx, lli_minimise *m, double *x) LL_CHECK_RESULT;
 
 #endif

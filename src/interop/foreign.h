@@ -26,7 +26,7 @@ typedef struct lli_foreign {
     lli_foreign_layer *layers; /* in the order in which data pass them, as far as the file tells */
     int64_t count, capacity;
     int64_t kinds[LLI_FOREIGN_KINDS]; /* how many of each */
-    bool nested;                      /* holds a model of Keras inside another, and does not tell their order */
+    bool nested;                      /* holds a model of Keras inside another, and does not list their order */
 } lli_foreign;
 
 /* Arrays whose names say nothing known (counters, the state of an optimiser) are passed over. */

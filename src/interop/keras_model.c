@@ -27,7 +27,7 @@ static const struct {
     const char *class;
     deed does;
     lli_foreign_kind kind;
-    const char *function; /* NULL: the one that its activation tells */
+    const char *function; /* NULL: that of its activation */
 } classes[] = {
     {"InputLayer", NOTHING, 0, NULL},    {"Flatten", NOTHING, 0, NULL},
     {"Dropout", NOTHING, 0, NULL},       {"Dense", WEIGHTS, LLI_FOREIGN_DENSE, NULL},
@@ -80,7 +80,7 @@ static ll_status check_settings(const walk *w, const char *class, const char *na
     return LL_OK;
 }
 
-/* The word of a function; what is no word is a class that somebody wrote. */
+/* The name of a function; what is not a text is a class of the user. */
 static const char *function_of(const lli_tree *config) {
     const lli_tree *activation = lli_tree_get(config, "activation");
     if (!activation || lli_tree_is_null(activation))

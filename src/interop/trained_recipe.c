@@ -47,7 +47,7 @@ ll_status lli_trained_check_recipe(ll_context *ctx, const ll_network *network, c
 done:
     if (status != LL_ERR_USAGE && status != LL_ERR_FORMAT)
         return status;
-    /* told as options, but it is the file that has them */
+    /* reported as options, although they come from the file */
     lli_text why;
     const char *message = ll_context_message(ctx);
     lli_text_init(&why, ctx);

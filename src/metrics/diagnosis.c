@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Medians over rows are of those that tell: where all members agree to the bit there is nothing to judge. */
+/* Medians are over rows whose members differ: where all agree to the bit there is nothing to judge. */
 #include "metrics/diagnosis.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@ struct ll_diagnosis {
     double *draws;              /* [rows,members] */
 };
 
-/* What a file tells of a diagnosis: its summary, and the draws of a few rows. */
+/* What a file holds of a diagnosis: its summary, and the draws of a few rows. */
 typedef struct lli_diagnosis_traces {
     ll_diagnosis_info info; /* its method is the text below */
     char *method;

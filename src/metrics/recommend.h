@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of several methods to take: the simplest of those that the rows cannot tell from the best. docs/math/selection.md */
+/* Which of several methods to take: the simplest of those that the rows cannot distinguish from the best. docs/math/selection.md */
 #ifndef LLI_METRICS_RECOMMEND_H
 #define LLI_METRICS_RECOMMEND_H
 

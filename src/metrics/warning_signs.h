@@ -9,7 +9,7 @@
 #define LLI_WARNING_SIGNS_SPREAD 100
 
 /* Median over the rows of the standard deviation over members of p(label), in units of the rounding noise of single precision: a logit
- * gap m is known to some 2^-24 (1 + |m|), and p(label) then to that times p (1 - p). NaN where no row tells (one member; all p exactly 0
+ * gap m is known to some 2^-24 (1 + |m|), and p(label) then to that times p (1 - p). NaN where no row shows it (one member; all p exactly 0
  * or 1). Needs sr, sr_tail and std. */
 ll_status lli_warning_signs_spread(double *out, ll_context *ctx, const ll_outcome *points) LL_CHECK_RESULT;
 

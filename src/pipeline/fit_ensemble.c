@@ -84,7 +84,7 @@ static ll_status look_at_file(ll_ensemble **out, ll_context *ctx, const char *pa
     return LL_OK;
 }
 
-/* What a fit into a file is told. */
+/* The arguments of a fit into a file. */
 typedef struct fit_job {
     const char *path;
     const ll_dataset *all;

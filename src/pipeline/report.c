@@ -130,7 +130,7 @@ static ll_status stem(ll_context *ctx, char **out, const char *path) {
     return LL_OK;
 }
 
-/* As given; else the method that the file tells, unless another has that name; else the file's own. */
+/* As given; else the method named in the file, unless another has that name; else the file's own. */
 static ll_status name_entry(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
     if (input->name)
         return lli_memory_text(ctx, &e->name, input->name);

@@ -98,7 +98,7 @@ static void readouts(lli_text *out, const lli_view *v, const lli_curve_step *cut
     lli_text_add(out, "</code><button type=\"button\" id=\"desk-certified\">Show</button></p>\n");
 }
 
-/* The curve of the chosen series and the place on it. The script draws both anew, in the box that the attribute tells. */
+/* The curve of the chosen series and the place on it. The script draws both anew, in the box that the attribute names. */
 static ll_status chart(lli_text *out, const lli_view *v, int64_t at) {
     const lli_view_series *s = &v->series[v->best][v->best_by];
     double n = (double)v->page->methods[v->best].points.n, *x = NULL, *y = NULL, top = 0;

@@ -28,7 +28,7 @@ typedef struct lli_page_method {
     const int64_t *row; /* [n] numbers of the points in the set that images are of; NULL: they are those of the set */
 } lli_page_method;
 
-/* What else is to be told, with the file it comes from. */
+/* What else the page shows, with the file it comes from. */
 typedef struct lli_page_source {
     const char *name;
     const ll_meta *meta;

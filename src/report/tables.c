@@ -27,7 +27,7 @@ void lli_tables_close(lli_text *out) {
                       "type=\"button\" class=\"copy\" data-table=\"\">Copy CSV</button></div></div>\n");
 }
 
-/* What a comparison told of a method: its group, and the bytes of its ensemble. */
+/* What a comparison recorded about a method: its group, and the bytes of its ensemble. */
 static void add_compared(lli_text *out, const lli_page_method *method) {
     const char *group = lli_view_entry(method, LLI_GROUP_KEY), *text = lli_view_entry(method, LLI_BYTES_KEY);
     int64_t bytes = 0;

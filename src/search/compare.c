@@ -49,7 +49,7 @@ static ll_status entry_init(ll_context *ctx, entry *e, const lli_found_theta *fo
         options.chains = 1;
     bool network = found->star.network != NULL;
     if (options.lr == 0 && !method->lr_factor && !lli_fit_preconditions(&options))
-        options.lr = lli_fit_lr(&options, train, network); /* told once */
+        options.lr = lli_fit_lr(&options, train, network); /* so that the note comes once */
     LLI_TRY(lli_fit_resolve(ctx, &e->options, &options, train, network));
     lli_ensemble_plan plan = {0};
     double begin = lli_clock_seconds(); /* the plan of a Gaussian has its eigenvectors */

@@ -215,7 +215,7 @@ static ll_status finish_run(ll_context *ctx, lli_search *s, lli_grid_run *run, c
         int64_t S = run->samples[t];
         bool broken = !usable(f, S);
         if (broken && !f->ensemble && !largest)
-            continue; /* of a network nothing is left: a shorter run will tell */
+            continue; /* a network that diverged leaves no members: a run of fewer of them decides this trial */
         LLI_TRY(finish_trial(ctx, s, run, S, f->ensemble, broken, f->seconds));
         if (broken)
             lli_meter_add(ctx, &s->meter, S * lli_search_rows(s));

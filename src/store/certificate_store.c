@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A certificate as a file of its own, and in the ensemble that it speaks of. */
+/* A certificate as a file of its own, and in the ensemble that it is about. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
