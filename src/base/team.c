@@ -32,6 +32,11 @@ static ll_status broadcast_alone(lli_team *team, ll_context *ctx, void *bytes, i
     return LL_OK;
 }
 
+static ll_status send_alone(lli_team *team, ll_context *ctx, void *bytes, int64_t count, int64_t from, int64_t to) {
+    (void)team, (void)ctx, (void)bytes, (void)count, (void)from, (void)to;
+    return LL_OK;
+}
+
 static ll_status barrier_alone(lli_team *team, ll_context *ctx) {
     (void)team, (void)ctx;
     return LL_OK;
@@ -56,8 +61,8 @@ static void dissolve_alone(lli_team *group) {
 }
 
 lli_team lli_team_alone(void) {
-    static const lli_team_table alone = {max_alone,  sum_alone,   gather_alone, broadcast_alone, barrier_alone,
-                                         warn_alone, abort_alone, divide_alone, dissolve_alone};
+    static const lli_team_table alone = {max_alone,     sum_alone,  gather_alone, broadcast_alone, send_alone,
+                                         barrier_alone, warn_alone, abort_alone,  divide_alone,    dissolve_alone};
     return (lli_team){.table = &alone, .size = 1, .local = 1};
 }
 

@@ -16,6 +16,7 @@ typedef struct lli_team_table {
     ll_status (*sum)(lli_team *team, ll_context *ctx, int64_t *values, int64_t count); /* in place, likewise */
     ll_status (*gather)(lli_team *team, ll_context *ctx, void *all /* [size][bytes] */, const void *own, int64_t bytes);
     ll_status (*broadcast)(lli_team *team, ll_context *ctx, void *bytes, int64_t count, int64_t from);
+    ll_status (*send)(lli_team *team, ll_context *ctx, void *bytes, int64_t count, int64_t from, int64_t to); /* the others do nothing */
     ll_status (*barrier)(lli_team *team, ll_context *ctx);
     void (*warn)(lli_team *team);                    /* a failure here: the others are to stop what they do and come to the next meeting */
     void (*abort)(lli_team *team, ll_status status); /* ends all ranks, at once */

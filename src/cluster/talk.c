@@ -140,6 +140,28 @@ static ll_status broadcast_ranks(lli_team *team, ll_context *ctx, void *bytes, i
     return LL_OK;
 }
 
+static ll_status send_ranks(lli_team *team, ll_context *ctx, void *bytes, int64_t count, int64_t from, int64_t to) {
+    lli_talk *t = talk_of(team);
+    bool says = team->rank == from, hears = team->rank == to;
+    for (int64_t done = 0, n; says != hears && done < count; done += n) {
+        n = LLI_MIN(count - done, (int64_t)PIECE);
+        char *own = (char *)bytes + done;
+        void *at;
+        MPI_Request request;
+        LLI_TRY(stage(&at, t, ctx, own, n));
+        if (at != own && says)
+            memcpy(at, own, (size_t)n);
+        pthread_mutex_lock(t->mpi);
+        LLI_TRY(finish(t, ctx,
+                       says ? MPI_Isend(at, (int)n, MPI_BYTE, (int)to, 0, t->comm, &request)
+                            : MPI_Irecv(at, (int)n, MPI_BYTE, (int)from, 0, t->comm, &request),
+                       &request));
+        if (at != own && hears)
+            memcpy(own, at, (size_t)n);
+    }
+    return LL_OK;
+}
+
 static ll_status barrier_ranks(lli_team *team, ll_context *ctx) {
     lli_talk *t = talk_of(team);
     MPI_Request request;
@@ -197,5 +219,5 @@ static void dissolve_ranks(lli_team *group) {
     free(g);
 }
 
-const lli_team_table lli_talk_table = {max_ranks,  sum_ranks,   gather_ranks, broadcast_ranks, barrier_ranks,
-                                       warn_ranks, abort_ranks, divide_ranks, dissolve_ranks};
+const lli_team_table lli_talk_table = {max_ranks,     sum_ranks,  gather_ranks, broadcast_ranks, send_ranks,
+                                       barrier_ranks, warn_ranks, abort_ranks,  divide_ranks,    dissolve_ranks};

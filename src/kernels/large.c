@@ -67,13 +67,19 @@ void lli_large_pack(float *theta, const float *W, const float *b, int64_t K, int
     }
 }
 
-void lli_large_unpack(float *W, float *b, const float *theta, int64_t K, int64_t D) {
+void lli_large_unpack_rows(float *out, const float *theta, int64_t first, int64_t count, int64_t D, bool bias) {
     int64_t columns = round_up(D + 1, STEP);
-    for (int64_t k = 0; k < K; k++) {
-        for (int64_t j = 0; j < D; j++)
-            W[k * D + j] = theta[place(k, j, columns)];
-        b[k] = theta[place(k, D, columns)];
+    for (int64_t k = 0; k < count; k++) {
+        for (int64_t j = 0; j < D && !bias; j++)
+            out[k * D + j] = theta[place(first + k, j, columns)];
+        if (bias)
+            out[k] = theta[place(first + k, D, columns)];
     }
+}
+
+void lli_large_unpack(float *W, float *b, const float *theta, int64_t K, int64_t D) {
+    lli_large_unpack_rows(W, theta, 0, K, D, false);
+    lli_large_unpack_rows(b, theta, 0, K, D, true);
 }
 
 static int64_t nll_floats(const lli_large_shape *s) {

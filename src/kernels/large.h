@@ -65,6 +65,8 @@ lli_large_shape lli_large_shape_share(int64_t n, int64_t K, int64_t D, const lli
 int64_t lli_large_floats(int64_t K, int64_t D);                                                 /* of theta */
 void lli_large_pack(float *theta, /* [panels,columns,16] */ const float *W, /* [K,D] */ const float *b /* [K] */, int64_t K, int64_t D);
 void lli_large_unpack(float *W, float *b, const float *theta, int64_t K, int64_t D);
+/* Some classes: out [count,D] of W, or [count] of b where `bias`. */
+void lli_large_unpack_rows(float *out, const float *theta, int64_t first, int64_t count, int64_t D, bool bias);
 
 int64_t lli_large_work_floats(const lli_large_shape *most, int workers); /* for steps on up to most->n rows */
 lli_large_work lli_large_work_of(float *work, const lli_large_shape *s);

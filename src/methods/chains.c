@@ -105,19 +105,17 @@ lli_chain_options lli_chains_options(const lli_fit *fit, int64_t member) {
 
 ll_status lli_chains_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
     const lli_checkpoint state = {chain->state.step, chain->state.first_nll, chain->state.epoch_nll};
-    LLI_TRY(lli_chain_collect(ctx, chain));
-    ll_status status = LL_OK;
-    if (fit->store->ops->checkpoint && lli_fit_writes(fit))
-        status = fit->store->ops->checkpoint(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain));
-    return lli_fit_written(ctx, fit, status);
+    return lli_fit_checkpoint(ctx, fit, task, &state, chain->theta, 1 + chain->slots);
 }
 
 ll_status lli_chains_restore(ll_context *ctx, lli_fit *fit, int64_t task, lli_chain *chain) {
     if (!fit->store->ops->restore)
         return LL_OK;
+    const lli_model *m = chain->model;
+    const lli_window here = {1 + chain->slots, m->team ? m->whole : m->floats, m->before, m->floats};
     lli_checkpoint state;
     bool found = false;
-    LLI_TRY(fit->store->ops->restore(fit->store, ctx, task, &state, chain->theta, lli_chain_floats(chain), &found));
+    LLI_TRY(fit->store->ops->restore(fit->store, ctx, task, &state, chain->theta, &here, &found));
     if (found) {
         chain->state = (lli_chain_state){state.step, state.first_nll, state.epoch_nll};
         lli_meter_add(ctx, fit->meter, state.step);
@@ -177,7 +175,6 @@ ll_status lli_chains_sample(ll_context *ctx, lli_fit *fit, const lli_chain_optio
         if (chain->state.step > lli_chains_sample_step(fit, i))
             continue; /* restored past this sample: it is in the store */
         LLI_TRY(lli_chain_run(ctx, chain, lli_chains_sample_step(fit, i)));
-        LLI_TRY(lli_chain_collect(ctx, chain));
         LLI_TRY(lli_fit_save(ctx, fit, i, chain->theta, worker));
         LLI_TRY(lli_chains_checkpoint(ctx, fit, task, chain));
     }

@@ -2,9 +2,6 @@
 /* What every method needs around it: workspaces, saving, the parallel run. */
 #include "methods/fit.h"
 
-#include <inttypes.h>
-#include <math.h>
-
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/team.h"
@@ -25,10 +22,7 @@ ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const lli_method *method, 
     *fit = (lli_fit){.method = method, .options = *options, .star = star, .data = data, .store = store, .meter = meter};
     /* A single task uses the first workspace, on any worker; several tasks use their worker's. */
     fit->workers = fit->method->tasks(options) > 1 && !model->team ? lli_pool_workers(ctx) : 1;
-    int64_t floats = 0;
-    for (int i = 0; i < model->tensors; i++)
-        floats += model->tensor[i].count;
-    floats = LLI_MAX(floats, model->floats);
+    int64_t floats = model->team ? lli_fit_piece_floats(model) : LLI_MAX(lli_model_tensor_floats(model), model->floats);
     ll_status status;
     LLI_DO(lli_memory_new(ctx, &fit->scratch, fit->workers, sizeof *fit->scratch));
     for (int w = 0; w < fit->workers; w++)
@@ -56,37 +50,27 @@ bool lli_fit_divides(const lli_method *method, const ll_fit_options *o, const ll
            lli_large_head_divides(star->model);
 }
 
-bool lli_fit_writes(const lli_fit *fit) {
-    const lli_team *team = fit->star->model->team;
-    return !team || team->rank == 0;
+/* The option that keeps the classes of a wide head together; NULL: the method does. */
+static const char *whole_because(const ll_fit_options *o) {
+    return o->solve ? "solve" : lli_fit_preconditions(o) ? "precondition" : lli_fit_controls(o) ? "control-variates" : NULL;
 }
 
-ll_status lli_fit_written(ll_context *ctx, const lli_fit *fit, ll_status status) {
-    lli_team *team = fit->star->model->team;
-    int64_t said = status;
-    if (!team)
-        return status;
-    ll_status heard = team->table->broadcast(team, ctx, &said, sizeof said, 0);
-    if (status != LL_OK || heard != LL_OK)
-        return status != LL_OK ? status : heard;
-    return said ? lli_fail(ctx, LL_ERR_CANCELLED, "interrupted") : LL_OK;
-}
-
-ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) {
-    const lli_model *model = fit->star->model;
-    for (int64_t i = 0; i < model->floats; i++)
-        if (!isfinite(theta[i]))
-            return lli_fail(ctx, LL_ERR_DIVERGED,
-                            "training diverged: member %" PRId64
-                            " (lr %g) holds a parameter that is not finite; try a smaller `lr`, such as %.2g",
-                            member, fit->options.lr, fit->options.lr / 10);
-    float *tensors[LLI_TENSORS_MAX];
-    lli_model_place_tensors(tensors, model, fit->scratch[worker]);
-    model->ops->unpack(model, tensors, theta);
-    ll_status status = LL_OK;
-    if (lli_fit_writes(fit))
-        status = fit->store->ops->save(fit->store, ctx, member, (const float *const *)tensors);
-    return lli_fit_written(ctx, fit, status);
+int64_t lli_fit_groups(ll_context *ctx, const lli_method *method, const ll_fit_options *o, const lli_theta_star *star) {
+    int64_t size = ctx->team->size, groups = LLI_MIN(method->tasks(o), size);
+    bool works = lli_method_trains(method) || method->needs & LLI_NEEDS_TIME || method->members == LLI_MEMBERS_DRAWS;
+    if (groups == size || !works || !lli_large_head_divides(star->model))
+        return 0;
+    if (!lli_fit_divides(method, o, star)) {
+        const char *because = whole_because(o);
+        lli_log(ctx, LL_LOG_NOTE,
+                "the %lld classes of the head are not divided: with %s a rank does whole members, and %lld of %lld ranks wait",
+                (long long)star->model->K, because ? lli_option_name(ctx, because).text : method->info.name, (long long)(size - groups),
+                (long long)size);
+        return 0;
+    }
+    lli_log(ctx, LL_LOG_NOTE, "%lld ranks divide the %lld classes of the head, in %lld group%s", (long long)size, (long long)star->model->K,
+            (long long)groups, groups == 1 ? "" : "s");
+    return groups;
 }
 
 ll_status lli_fit_task(ll_context *ctx, void *fit_, int64_t task, int worker) {

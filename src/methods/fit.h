@@ -41,7 +41,8 @@ typedef struct lli_fit {
     lli_share part; /* of its tasks; all of them unless set after lli_fit_init */
     int workers;
     void *prepared;  /* by method->prepare; an lli_chains, or a struct that begins with one, where the method trains */
-    float **scratch; /* [workers] for the tensors of one member, one after the other; before that, for where it starts */
+    float **scratch; /* [workers] for the tensors of one member, one after the other; before that, for where it starts; of ranks that divide
+                        a head for a piece of it */
 } lli_fit;
 
 /* Options with every default of the method and the data filled in; a note prints lr if it was chosen here. `network`: theta* will be a
@@ -67,6 +68,9 @@ ll_status lli_fit_plan(ll_context *ctx, lli_ensemble_plan *plan, const ll_fit_op
 /* May ranks divide the classes of the head in the chains of this run? */
 bool lli_fit_divides(const struct lli_method *method, const ll_fit_options *options, const lli_theta_star *star);
 
+/* In how many groups ranks do so; 0: each rank does whole tasks. Says which it is, where there are more ranks than tasks. */
+int64_t lli_fit_groups(ll_context *ctx, const struct lli_method *method, const ll_fit_options *options, const lli_theta_star *star);
+
 /* Workspaces of a run; `fit` then holds everything its tasks need. */
 ll_status lli_fit_init(ll_context *ctx, lli_fit *fit, const struct lli_method *method, const ll_fit_options *options,
                        const lli_theta_star *star, const ll_dataset *data, lli_store *store, lli_meter *meter) LL_CHECK_RESULT;
@@ -74,10 +78,11 @@ void lli_fit_release(lli_fit *fit);
 int64_t lli_fit_floats(const struct lli_method *method, const lli_theta_star *star);          /* of a checkpoint */
 ll_status lli_fit_task(ll_context *ctx, void *fit, int64_t task, int worker) LL_CHECK_RESULT; /* one of method->tasks */
 ll_status lli_fit_run(ll_context *ctx, lli_fit *fit) LL_CHECK_RESULT;                         /* the tasks of its part, in parallel */
-/* Of ranks that take the steps of a chain together, the first writes. The others learn whether it could. */
-bool lli_fit_writes(const lli_fit *fit);
-ll_status lli_fit_written(ll_context *ctx, const lli_fit *fit, ll_status status) LL_CHECK_RESULT;
+/* Of ranks that take the steps of a chain together, the first writes what the others send it, piece by piece. */
 ll_status lli_fit_save(ll_context *ctx, lli_fit *fit, int64_t member, const float *theta, int worker) LL_CHECK_RESULT;
+ll_status lli_fit_checkpoint(ll_context *ctx, lli_fit *fit, int64_t task, const lli_checkpoint *state, const float *floats,
+                             /* [copies,model->floats] */ int64_t copies) LL_CHECK_RESULT;
+int64_t lli_fit_piece_floats(const lli_model *model); /* of the scratch for it */
 
 /* All of it, into memory. */
 ll_status lli_fit_collect(ll_ensemble **out, ll_context *ctx, const ll_fit_options *options, const ll_dataset *data,

@@ -99,7 +99,8 @@ static ll_status restore(ll_context *ctx, lli_fit *fit, int64_t task, int64_t fi
         return LL_OK;
     lli_checkpoint state;
     bool found = false;
-    LLI_TRY(fit->store->ops->restore(fit->store, ctx, task, &state, (float *)h->kept, state_floats(fit->star), &found));
+    const int64_t floats = state_floats(fit->star);
+    LLI_TRY(fit->store->ops->restore(fit->store, ctx, task, &state, (float *)h->kept, &(lli_window){1, floats, 0, floats}, &found));
     for (int64_t i = 0; found && i < (int64_t)h->state->draws - LLI_HAMILTON_WARMUP; i++)
         found = lli_store_has(fit->store, first + i);
     if (!found)

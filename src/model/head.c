@@ -254,3 +254,15 @@ ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D
     }
     return LL_OK;
 }
+
+ll_status lli_head_pack(ll_context *ctx, lli_model *model, float **theta, const ll_head *head, lli_team *team) {
+    lli_model whole;
+    LLI_TRY(lli_head_model(ctx, &whole, head->K, head->D));
+    *model = whole;
+    if (team)
+        lli_large_head_divide(model, &whole, team);
+    lli_memory_free(*theta);
+    LLI_TRY(lli_memory_new(ctx, theta, model->floats, sizeof **theta));
+    model->ops->pack(model, *theta, (const float *const[]){head->W, head->b});
+    return LL_OK;
+}

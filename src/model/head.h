@@ -5,6 +5,7 @@
 
 #include "base/context.h"
 #include "base/hash.h"
+#include "base/team.h"
 #include "kernels/kernels.h"
 #include "model/model.h"
 
@@ -23,6 +24,9 @@ ll_status lli_head_seal(ll_context *ctx, ll_head *head) LL_CHECK_RESULT; /* refu
 /* The head as a trainable model: tensors W [K,D] and b [K]. theta is [K,ld], see kernels/kernels.h; or, where there are so many classes
  * that it pays, in panels, see kernels/large.h. */
 ll_status lli_head_model(ll_context *ctx, lli_model *model, int64_t K, int64_t D) LL_CHECK_RESULT;
+/* The model and theta of the head, in the place of those that are there: whole, or, on the ranks of a team (NULL: none), their own classes
+ * alone. */
+ll_status lli_head_pack(ll_context *ctx, lli_model *model, float **theta, const ll_head *head, lli_team *team) LL_CHECK_RESULT;
 ll_status lli_head_rows(ll_context *ctx, lli_model *model, int64_t K, int64_t D) LL_CHECK_RESULT; /* always [K,ld] */
 
 /* A step as the kernels take it. */

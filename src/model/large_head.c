@@ -22,14 +22,24 @@ bool lli_large_head_divides(const lli_model *model) {
     return model->ops == &lli_large_head_ops && model->K >= LLI_WIDE_CLASSES;
 }
 
+static lli_large_shape shape_of_rank(const lli_model *m, int64_t n, int64_t rank) {
+    return lli_large_shape_share(n, m->K, m->D, &(lli_share){rank, m->team->size});
+}
+
+int64_t lli_large_head_classes(const lli_model *m, int64_t rank, int64_t *first) {
+    const lli_large_shape s = shape_of_rank(m, 1, rank);
+    *first = s.first;
+    return s.K;
+}
+
 /* Of the classes that are here. */
 static lli_large_shape shape_of(const lli_model *m, int64_t n) {
-    const lli_share share = {m->team ? m->team->rank : 0, m->team ? m->team->size : 0};
-    return lli_large_shape_share(n, m->K, m->D, &share);
+    return m->team ? shape_of_rank(m, n, m->team->rank) : lli_large_shape_of(n, m->K, m->D);
 }
 
 static void pack(const lli_model *m, float *theta, const float *const *tensors) {
-    lli_large_pack(theta, tensors[0], tensors[1], m->K, m->D);
+    const lli_large_shape s = shape_of(m, 1);
+    lli_large_pack(theta, tensors[0] + s.first * m->D, tensors[1] + s.first, s.K, m->D);
 }
 
 static void unpack(const lli_model *m, float *const *tensors, const float *theta) {
@@ -53,7 +63,7 @@ static int64_t descend_floats(const lli_model *m, int64_t B, int workers) {
 typedef struct job {
     const lli_large *large;
     const lli_model *model;
-    const float *theta; /* of the logits, from the first class that is here */
+    const float *theta; /* of the logits */
     float *moved;       /* by the update: theta itself, or the gradient */
     const lli_update *update;
     const lli_rows *rows;
@@ -119,7 +129,7 @@ static ll_status hand_out(ll_context *ctx, void *arg, int64_t panel, int worker)
     (void)ctx, (void)worker;
     const job *j = arg;
     int64_t first = panel * panel_floats(&j->shape);
-    j->apply(j->arg, j->part, j->shape.first * j->shape.columns + first, (j->shape.D + 1) * LLI_LARGE_CLASSES, j->moved + first);
+    j->apply(j->arg, j->part, first, (j->shape.D + 1) * LLI_LARGE_CLASSES, j->moved + first);
     return LL_OK;
 }
 
@@ -153,11 +163,10 @@ static ll_status step(double *nll, ll_context *ctx, const lli_model *m, float *t
     const lli_head_step head = lli_head_step_of(s);
     const lli_large_shape shape = shape_of(m, s->n);
     ll_context alone;
-    float *here = theta + shape.first * shape.columns;
     job j = {.large = m->kernels->large,
              .model = m,
-             .theta = here,
-             .moved = here,
+             .theta = theta,
+             .moved = theta,
              .update = &head.update,
              .rows = rows,
              .step = &head,
@@ -174,7 +183,7 @@ static ll_status descend(double *nll, ll_context *ctx, const lli_model *m, lli_a
     ll_context alone, *where = choose(ctx, &alone, &shape);
     job j = {.large = m->kernels->large,
              .model = m,
-             .theta = theta + shape.first * shape.columns,
+             .theta = theta,
              .moved = work,
              .update = &mean,
              .rows = rows,
@@ -189,15 +198,22 @@ static ll_status descend(double *nll, ll_context *ctx, const lli_model *m, lli_a
     return lli_pool_run(where, hand_out, &j, j.shape.panels);
 }
 
-ll_status lli_large_head_collect(ll_context *ctx, const lli_model *m, float *theta, int64_t copies) {
-    lli_team *team = m->team;
-    for (int64_t r = 0; r < team->size; r++) {
-        const lli_large_shape s = lli_large_shape_share(1, m->K, m->D, &(lli_share){r, team->size});
-        float *part = theta + s.first * s.columns;
-        for (int64_t c = 0; c < copies; c++, part += m->floats)
-            LLI_TRY(team->table->broadcast(team, ctx, part, s.panels * panel_floats(&s) * (int64_t)sizeof *part, r));
-    }
-    return LL_OK;
+int64_t lli_large_head_floats(const lli_model *m, int64_t rank) {
+    const lli_large_shape s = shape_of_rank(m, 1, rank);
+    return s.panels * panel_floats(&s);
+}
+
+void lli_large_head_divide(lli_model *out, const lli_model *whole, lli_team *team) {
+    *out = *whole;
+    out->team = team;
+    const lli_large_shape s = shape_of(out, 1);
+    out->whole = whole->floats;
+    out->before = s.first * s.columns;
+    out->floats = out->part[0].count = lli_large_head_floats(out, team->rank);
+}
+
+void lli_large_head_rows(const lli_model *m, float *out, const float *theta, int64_t first, int64_t count, bool bias) {
+    lli_large_unpack_rows(out, theta, first, count, m->D, bias);
 }
 
 /* Element (k,j) has the normal that it has in rows, number k ld + j: the layout does not decide the noise. */
@@ -206,7 +222,7 @@ static void normals(const lli_model *m, float *xi, lli_stream stream, int64_t fi
     float row[COLUMNS];
     int64_t panel = lli_large_shape_of(1, m->K, m->D).columns * LLI_LARGE_CLASSES, ld = lli_kernels_stride(m->D);
     for (int64_t at = 0, n; at < count; at += n * LLI_LARGE_CLASSES) {
-        int64_t q = (first + at) / panel, j = (first + at) % panel / LLI_LARGE_CLASSES;
+        int64_t place = m->before + first + at, q = place / panel, j = place % panel / LLI_LARGE_CLASSES;
         n = LLI_MIN(LLI_MIN(COLUMNS, (count - at) / LLI_LARGE_CLASSES), panel / LLI_LARGE_CLASSES - j);
         for (int64_t c = 0; c < LLI_LARGE_CLASSES; c++) {
             int64_t k = q * LLI_LARGE_CLASSES + c;

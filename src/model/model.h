@@ -117,9 +117,10 @@ struct lli_model {
     int64_t features;      /* width of the representation: the input of the last dense layer */
     int head_tensor;       /* that layer's weight [K,features]; its bias is the next tensor */
     bool own_dropout;      /* has dropout layers of its own, besides the places of MC-Dropout */
-    struct lli_team *team; /* ranks that divide the classes of a wide head: a step moves the part of theta that is here, and all ranks take
-                              it together; NULL: all classes are here */
-    int mask_layers;       /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
+    struct lli_team *team; /* ranks that divide the classes of a wide head: `floats` and the part are those here, from float `before` of
+                              `whole` on, and all ranks take a step together; NULL: all classes are here */
+    int64_t before, whole;
+    int mask_layers; /* places of dropout; the mask before the last dense layer has number mask_layers - 1 */
 };
 
 /* Tensors one after the other in a block of so many floats. */
@@ -134,6 +135,9 @@ static inline void lli_model_place_tensors(float *tensors[LLI_TENSORS_MAX], cons
     for (int i = 0; i < model->tensors; block += model->tensor[i++].count)
         tensors[i] = block;
 }
+
+/* Of the tensors, in their order: the same whatever the layout of theta is. out has LLI_HASH_TEXT. */
+ll_status lli_model_hash(ll_context *ctx, char *out, const lli_model *model, const float *theta) LL_CHECK_RESULT;
 
 void lli_model_normals(const lli_model *model, float *xi, lli_stream stream, int64_t first, int64_t count);
 

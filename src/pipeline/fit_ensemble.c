@@ -69,14 +69,15 @@ done:
 }
 
 /* What was written, for the caller (out may be NULL) and for a look at its members. */
-static ll_status look_at_file(ll_ensemble **out, ll_context *ctx, const char *path, const lli_found_theta *found,
-                              const ll_fit_options *options, const ll_dataset *data) {
+static ll_status look_at_file(ll_ensemble **out, ll_context *ctx, const char *path, lli_found_theta *found, const ll_fit_options *options,
+                              const ll_dataset *data) {
     ll_context aside = *ctx; /* the file is whole: what fails from here on is no failure of the fit, unless the caller wants it back */
     ll_ensemble *ensemble;
     ll_status status = lli_file_is_device(path) ? LL_OK : ll_ensemble_read(&ensemble, out ? ctx : &aside, path);
     if (lli_file_is_device(path) || status != LL_OK)
         return out ? status : LL_OK;
-    lli_fit_warnings(ctx, ensemble, found, options, data);
+    if (!lli_team_several(ctx) || lli_found_theta_pack(&aside, found, NULL) == LL_OK) /* ranks may have divided it */
+        lli_fit_warnings(ctx, ensemble, found, options, data);
     if (out)
         *out = ensemble;
     else
@@ -128,18 +129,16 @@ static ll_status leave_file(ll_context *ctx, lli_partial **partial, ll_status st
 static ll_status run_ranks(ll_context *ctx, lli_found_theta *found, const ll_fit_options *options, const ll_dataset *data,
                            lli_store *store) {
     const lli_method *method = lli_method_find(options->method);
-    int64_t groups = LLI_MIN(method->tasks(options), ctx->team->size);
+    int64_t groups = lli_fit_groups(ctx, method, options, &found->star);
     lli_share part = lli_team_share(ctx);
     lli_team *group = NULL;
-    if (lli_team_several(ctx) && groups < ctx->team->size && lli_fit_divides(method, options, &found->star)) {
+    if (groups) {
         LLI_TRY(lli_team_divide(&group, ctx, groups));
         part = (lli_share){lli_team_group(ctx, groups), groups};
-        lli_log(ctx, LL_LOG_NOTE, "%lld ranks divide the %lld classes of the head, in %lld group%s", (long long)ctx->team->size,
-                (long long)found->head_model.K, (long long)groups, groups == 1 ? "" : "s");
     }
-    found->head_model.team = group;
-    ll_status status = run(ctx, found, options, data, store, &part);
-    found->head_model.team = NULL;
+    ll_status status = group || !found->star.theta ? lli_found_theta_pack(ctx, found, group) : LL_OK;
+    if (status == LL_OK)
+        status = run(ctx, found, options, data, store, &part);
     if (status == LL_OK) /* else some may have left it already */
         lli_team_dissolve(group);
     return status;

@@ -10,30 +10,26 @@
 #include "interop/trained.h"
 #include "train/deep_head.h"
 
-/* Of the tensors, in their order: the same whatever the layout of theta is. */
-static ll_status hash_theta(ll_context *ctx, char out[LLI_HASH_TEXT], const lli_model *model, const float *theta) {
-    float *tensors[LLI_TENSORS_MAX], *scratch;
-    int64_t floats = lli_model_tensor_floats(model);
-    LLI_TRY(lli_memory_new(ctx, &scratch, floats, sizeof *scratch));
-    lli_model_place_tensors(tensors, model, scratch);
-    model->ops->unpack(model, tensors, theta);
-    lli_hash hash;
-    lli_hash_init(&hash);
-    lli_hash_add(&hash, scratch, (size_t)floats * sizeof *scratch);
-    lli_hash_text(&hash, out);
-    lli_memory_free(scratch);
+ll_status lli_found_theta_pack(ll_context *ctx, lli_found_theta *found, lli_team *team) {
+    if (found->head)
+        LLI_TRY(lli_head_pack(ctx, &found->head_model, &found->theta, found->head, team));
+    found->star.theta = found->theta;
+    if (team && !lli_team_first(ctx)) {
+        ll_head_free(found->solved);
+        found->head = found->solved = NULL;
+    }
     return LL_OK;
 }
 
-/* One layer. */
-static ll_status find_head(ll_context *ctx, lli_found_theta *found, const ll_head *head, const char *init) {
+/* One layer. Where ranks may divide the classes, and nothing needs all of them in one place before, it is packed once they do. */
+static ll_status find_head(ll_context *ctx, lli_found_theta *found, const ll_head *head, const ll_fit_options *o, const char *init) {
     LLI_TRY(lli_head_model(ctx, &found->head_model, head->K, head->D));
-    LLI_TRY(lli_memory_new(ctx, &found->theta, found->head_model.floats, sizeof(float)));
-    found->head_model.ops->pack(&found->head_model, found->theta, (const float *const[]){head->W, head->b});
     memcpy(found->hash, head->hash, sizeof found->hash);
-    found->star = (lli_theta_star){
-        .model = &found->head_model, .theta = found->theta, .init = init, .hash = found->hash, .gradient_norm = head->gradient_norm};
-    return LL_OK;
+    found->head = head;
+    found->star = (lli_theta_star){.model = &found->head_model, .init = init, .hash = found->hash, .gradient_norm = head->gradient_norm};
+    bool later = ctx->team->together && lli_fit_divides(lli_method_find(o->method), o, &found->star) && !o->scores &&
+                 o->prior_precision != LL_PRIOR_VALIDATION;
+    return later ? LL_OK : lli_found_theta_pack(ctx, found, NULL);
 }
 
 /* A head, where the options may ask to choose its prior precision: by evidence before it is used, by validation for the Gaussian around
@@ -46,7 +42,7 @@ static ll_status find_with_prior(ll_context *ctx, lli_found_theta *found, const 
         LLI_TRY(lli_prior_infer(ctx, &found->prior, &found->curvature, o->structure, ours, head, data));
         found->prior_gaussian = found->prior;
     }
-    LLI_TRY(find_head(ctx, found, head, init));
+    LLI_TRY(find_head(ctx, found, head, o, init));
     if (validation && lli_gaussian_has(o->structure, LLI_GAUSSIAN_V))
         LLI_TRY(lli_curvature_init(ctx, &found->curvature, data, &(lli_curvature_head){head->K, head->W, head->b},
                                    !lli_gaussian_has(o->structure, LLI_GAUSSIAN_U)));
@@ -86,7 +82,7 @@ static ll_status find_deep(ll_context *ctx, lli_found_theta *found, const ll_dat
         LLI_TRY(lli_head_seal(ctx, found->solved));
         return find_with_prior(ctx, found, data, NULL, found->solved, o, "adam");
     }
-    LLI_TRY(hash_theta(ctx, found->hash, model, found->theta));
+    LLI_TRY(lli_model_hash(ctx, found->hash, model, found->theta));
     found->star = (lli_theta_star){
         .model = model,
         .theta = found->theta,
@@ -122,7 +118,7 @@ static ll_status find_network(ll_context *ctx, lli_found_theta *found, const ll_
     LLI_TRY(lli_trained_recipe(ctx, &recipe, network));
     LLI_TRY(lli_recipe_init(ctx, &found->recipe, &recipe, data->rows.N));
     LLI_TRY(lli_augment_parse(&found->augment, ctx, recipe.augment));
-    LLI_TRY(hash_theta(ctx, found->hash, network->model, network->theta));
+    LLI_TRY(lli_model_hash(ctx, found->hash, network->model, network->theta));
     bool augments = data->rows.height > 0 && strcmp(recipe.augment, "none") != 0;
     const char *classes = lli_provenance_get(&network->provenance, "classes");
     found->about[0] = (ll_meta){"classes", classes};

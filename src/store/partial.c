@@ -1,144 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* PATH.partial: members by offset, a journal behind them. */
-#include "store/partial.h"
-
+/* PATH.partial: where everything lies, how it begins and ends. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "formats/format.h"
 #include "formats/safetensors.h"
+#include "store/partial_work.h"
 #include "store/parts.h"
 
-/* A slot takes no room on disk before it is written. More tasks than TASKS_MAX keep no checkpoints: their members are the progress. */
-enum { SLOT_HEAD = 128, TASKS_MAX = 64 };
-
-typedef struct slot_head {
-    uint64_t sequence; /* 0 = empty */
-    lli_checkpoint state;
-    char hash[LLI_HASH_TEXT];
-} slot_head;
-
-_Static_assert(sizeof(slot_head) <= SLOT_HEAD, "the header of a slot fits its reserved space");
-
-/* What is known of the two slots of a task. */
-typedef struct journal {
-    uint64_t sequence; /* of the last checkpoint */
-    double time, cost; /* when it was written, and how long that took */
-} journal;
-
-struct lli_partial {
-    lli_store store;
-    lli_outfile *file;
-    char *path;
-    bool found;    /* an interrupted run is there */
-    bool complete; /* it was interrupted after its last member, while finishing */
-    int tensors;
-    size_t bytes[LLI_TENSORS_MAX + 1]; /* of one member's tensors, and of its fingerprint */
-    int64_t stored, floats, tasks;
-    int64_t offsets[LLI_ENSEMBLE_ARRAYS_MAX], end;
-    int64_t slots;     /* where the checkpoints begin */
-    bool *member_done; /* [stored] members of the interrupted run whose bytes match their hash */
-    journal *journals; /* [tasks] */
-};
-
-static int64_t offset_of(const lli_partial *p, int array, int64_t member) {
-    return p->offsets[array] + member * (int64_t)p->bytes[array];
-}
-
-static ll_status save(lli_store *store, ll_context *ctx, int64_t member, const float *const *tensors) {
-    lli_partial *p = (lli_partial *)store;
-    lli_fingerprint_work work;
-    lli_fingerprint made;
-    lli_fingerprint_init(&work);
-    for (int i = 0; i < p->tensors; i++) {
-        LLI_TRY(lli_outfile_write_at(ctx, p->file, offset_of(p, i, member), tensors[i], p->bytes[i]));
-        lli_fingerprint_add(&work, tensors[i], (int64_t)(p->bytes[i] / sizeof(float)));
-    }
-    lli_fingerprint_end(&work, &made);
-    return lli_outfile_write_at(ctx, p->file, offset_of(p, p->tensors, member), &made, sizeof made);
-}
-
-static bool has(lli_store *store, int64_t member) {
-    const lli_partial *p = (lli_partial *)store;
-    return p->member_done && p->member_done[member];
-}
-
-static void hash_slot(char out[LLI_HASH_TEXT], uint64_t sequence, const lli_checkpoint *state, const float *theta, int64_t floats) {
-    lli_hash hash;
-    lli_hash_init(&hash);
-    lli_hash_add(&hash, &sequence, sizeof sequence);
-    lli_hash_add(&hash, state, sizeof *state);
-    lli_hash_add(&hash, theta, (size_t)floats * sizeof *theta);
-    lli_hash_text(&hash, out);
-}
-
-static int64_t slot_bytes(const lli_partial *p) {
-    return SLOT_HEAD + p->floats * (int64_t)sizeof(float);
-}
-
-static int64_t slot_offset(const lli_partial *p, int64_t task, uint64_t sequence) {
-    return p->slots + (2 * task + (int64_t)(sequence % 2)) * slot_bytes(p);
-}
-
-static ll_status checkpoint(lli_store *store, ll_context *ctx, int64_t task, const lli_checkpoint *state, const float *theta,
-                            int64_t floats) {
-    lli_partial *p = (lli_partial *)store;
-    if (task >= p->tasks)
-        return LL_OK;
-    journal *j = &p->journals[task];
-    double now = lli_clock_seconds();
-    if (now - j->time < LLI_MAX(0.5, 20 * j->cost))
-        return LL_OK;
-    slot_head head = {.sequence = j->sequence + 1, .state = *state};
-    hash_slot(head.hash, head.sequence, state, theta, floats);
-    int64_t at = slot_offset(p, task, head.sequence);
-    LLI_TRY(lli_outfile_write_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)floats * sizeof *theta));
-    LLI_TRY(lli_outfile_write_at(ctx, p->file, at, &head, sizeof head));
-    j->sequence = head.sequence;
-    j->time = lli_clock_seconds();
-    j->cost = j->time - now;
-    return LL_OK;
-}
-
-/* Reads one slot; *complete = its hash fits. */
-static ll_status read_slot(ll_context *ctx, lli_partial *p, int64_t task, uint64_t parity, slot_head *head, float *theta, bool *complete) {
-    int64_t at = slot_offset(p, task, parity);
-    LLI_TRY(lli_outfile_read_at(ctx, p->file, at, head, sizeof *head));
-    LLI_TRY(lli_outfile_read_at(ctx, p->file, at + SLOT_HEAD, theta, (size_t)p->floats * sizeof *theta));
-    char hash[LLI_HASH_TEXT];
-    hash_slot(hash, head->sequence, &head->state, theta, p->floats);
-    *complete = head->sequence > 0 && memcmp(hash, head->hash, sizeof hash) == 0;
-    return LL_OK;
-}
-
-static ll_status restore(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats,
-                         bool *found) {
-    lli_partial *p = (lli_partial *)store;
-    *found = false;
-    if (!p->found || task >= p->tasks)
-        return LL_OK;
-    float *other;
-    LLI_TRY(lli_memory_new(ctx, &other, floats, sizeof *other));
-    ll_status status;
-    for (uint64_t parity = 0; parity < 2; parity++) {
-        slot_head head;
-        bool complete;
-        LLI_DO(read_slot(ctx, p, task, parity, &head, other, &complete));
-        if (!complete || head.sequence <= p->journals[task].sequence)
-            continue;
-        *found = true;
-        p->journals[task].sequence = head.sequence;
-        *state = head.state;
-        memcpy(theta, other, (size_t)floats * sizeof *theta);
-    }
-done:
-    lli_memory_free(other);
-    return status;
-}
+enum { TASKS_MAX = 64 }; /* more tasks keep no checkpoints: their members are the progress */
 
 ll_status lli_partial_refuse(ll_context *ctx, const char *path) {
     return lli_fail(ctx, LL_ERR_USAGE,
@@ -148,11 +21,10 @@ ll_status lli_partial_refuse(ll_context *ctx, const char *path) {
 }
 
 ll_status lli_partial_open(lli_partial **out, ll_context *ctx, const char *path, lli_outfile_mode mode) {
-    static const lli_store_ops ops = {save, has, checkpoint, restore};
     *out = NULL;
     lli_partial *p;
     LLI_TRY(lli_memory_new(ctx, &p, 1, sizeof *p));
-    p->store.ops = &ops;
+    p->store.ops = &lli_partial_ops;
     ll_status status;
     LLI_DO(lli_memory_text(ctx, &p->path, path));
     LLI_DO(lli_outfile_open(&p->file, &p->found, ctx, path, ".partial", mode));
@@ -200,30 +72,13 @@ static ll_status check_same_run(ll_context *ctx, lli_partial *p, const lli_text 
 
 /* Which members of the interrupted run are complete? */
 static ll_status find_done(ll_context *ctx, lli_partial *p) {
-    float *tensor = NULL;
-    lli_fingerprint *records = NULL, made;
     static const lli_fingerprint not_written;
-    size_t most = 0;
-    for (int i = 0; i < p->tensors; i++)
-        most = LLI_MAX(most, p->bytes[i]);
-    ll_status status;
-    LLI_DO(lli_memory_new(ctx, &records, p->stored, sizeof *records));
-    LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)(most / sizeof *tensor), sizeof *tensor));
-    LLI_DO(lli_outfile_read_at(ctx, p->file, p->offsets[p->tensors], records, (size_t)p->stored * sizeof *records));
-    for (int64_t member = 0; member < p->stored; member++) {
-        if (memcmp(&records[member], &not_written, sizeof made) == 0)
-            continue;
-        lli_fingerprint_work work;
-        lli_fingerprint_init(&work);
-        for (int i = 0; i < p->tensors; i++) {
-            LLI_DO(lli_outfile_read_at(ctx, p->file, offset_of(p, i, member), tensor, p->bytes[i]));
-            lli_fingerprint_add(&work, tensor, (int64_t)(p->bytes[i] / sizeof *tensor));
-        }
-        lli_fingerprint_end(&work, &made);
-        p->member_done[member] = memcmp(&made, &records[member], sizeof made) == 0;
-    }
-done:
-    lli_memory_free(tensor);
+    lli_fingerprint *records;
+    LLI_TRY(lli_memory_new(ctx, &records, p->stored, sizeof *records));
+    ll_status status = lli_outfile_read_at(ctx, p->file, p->offsets[p->tensors], records, (size_t)p->stored * sizeof *records);
+    for (int64_t member = 0; status == LL_OK && member < p->stored; member++)
+        if (memcmp(&records[member], &not_written, sizeof not_written) != 0)
+            status = lli_partial_work_check(ctx, p, member, &records[member], &p->member_done[member]);
     lli_memory_free(records);
     return status;
 }
@@ -242,7 +97,7 @@ static ll_status lay_out(ll_context *ctx, lli_partial *p, lli_text *header, int6
     p->tasks = tasks <= TASKS_MAX ? tasks : 0;
     LLI_TRY(lli_safetensors_header(header, p->offsets, &p->end, ctx, arrays, count, plan->provenance.pairs, plan->provenance.count));
     p->slots = (p->end + 63) / 64 * 64;
-    *size = p->slots + 2 * p->tasks * slot_bytes(p);
+    *size = p->slots + 2 * p->tasks * lli_partial_work_slot_bytes(p);
     LLI_TRY(lli_memory_new(ctx, &p->journals, p->tasks, sizeof *p->journals));
     for (int64_t i = 0; i < p->tasks; i++)
         p->journals[i].time = lli_clock_seconds();
@@ -316,7 +171,7 @@ static ll_status copy_part(ll_context *ctx, lli_partial *p, lli_sink *sink, cons
     for (int i = 0; i <= p->tensors; i++) {
         LLI_DO(lli_memory_new(ctx, &tensor, (int64_t)p->bytes[i], 1));
         for (int64_t j = 0; j < n; j++) {
-            LLI_DO(lli_outfile_read_at(ctx, p->file, offset_of(p, i, members[j]), tensor, p->bytes[i]));
+            LLI_DO(lli_outfile_read_at(ctx, p->file, lli_partial_work_offset(p, i, members[j]), tensor, p->bytes[i]));
             LLI_DO(lli_sink_write(sink, ctx, i, j, 1, tensor));
         }
         lli_memory_free(tensor);
@@ -374,10 +229,10 @@ static bool holds_number(ll_context *ctx, lli_partial *p, int64_t at) {
 /* Is there anything in the file that a resume could use? Other ranks write into it as well. */
 static bool reached(ll_context *ctx, lli_partial *p) {
     for (int64_t i = 0; p->slots && i < p->stored; i++)
-        if (holds_number(ctx, p, offset_of(p, p->tensors, i)))
+        if (holds_number(ctx, p, lli_partial_work_offset(p, p->tensors, i)))
             return true;
     for (int64_t i = 0; p->journals && i < 2 * p->tasks; i++)
-        if (holds_number(ctx, p, p->slots + i * slot_bytes(p)))
+        if (holds_number(ctx, p, p->slots + i * lli_partial_work_slot_bytes(p)))
             return true;
     return false;
 }

@@ -11,7 +11,6 @@
 #include "base/team.h"
 #include "data/blocks.h"
 #include "data/order.h"
-#include "model/large_head.h"
 
 /* Progress is reported and cancellation checked after this many multiply-adds, and at least this many times in a run. */
 enum { REPORT_WORK = 4 << 20, REPORTS = 256 };
@@ -118,10 +117,6 @@ static double epoch_weight(const lli_chain *chain) {
     for (int64_t i = 0; i < rows; i++)
         sum += (double)chain->data->weights[chain->order[i]];
     return sum;
-}
-
-ll_status lli_chain_collect(ll_context *ctx, lli_chain *chain) {
-    return chain->model->team ? lli_large_head_collect(ctx, chain->model, chain->theta, 1 + chain->slots) : LL_OK;
 }
 
 /* Is theta finite, on all ranks? */

@@ -67,9 +67,6 @@ void lli_chain_start(lli_chain *chain, const lli_chain_options *options, const f
 /* Goes on to step `until`. LL_ERR_DIVERGED names the step and lr. Allocates nothing. */
 ll_status lli_chain_run(ll_context *ctx, lli_chain *chain, int64_t until) LL_CHECK_RESULT;
 
-/* Where ranks divide the classes: theta and the slots become whole. */
-ll_status lli_chain_collect(ll_context *ctx, lli_chain *chain) LL_CHECK_RESULT;
-
 int64_t lli_chain_epoch_steps(int64_t N, int64_t batch_size);        /* ceil(N/B) */
 double lli_chain_lr(const lli_chain_options *options, int64_t step); /* lr schedule(k) (1 + k/t0)^-power */
 

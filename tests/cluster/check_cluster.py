@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+import traceback
 
 import cluster_files
 import namespaces
@@ -86,7 +87,12 @@ def main(names):
         title, stage = STAGES[name]
         print(f"== {name}: {title}", flush=True)
         begin = time.time()
-        if not stage():
+        try:
+            passed = stage()
+        except Exception:  # a stage that cannot be made does not keep the others from running
+            traceback.print_exc(file=sys.stdout)
+            passed = False
+        if not passed:
             failed.append(name)
         print(f"   {time.time() - begin:.0f} s", flush=True)
     print(f"failed: {', '.join(failed)}" if failed else "all passed")

@@ -44,6 +44,7 @@ def remove():
         for pid in found.stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         subprocess.run(["ip", "netns", "del", f"lltest{n}"], stderr=subprocess.DEVNULL)
+        subprocess.run(["ip", "link", "del", f"llv{n}"], stderr=subprocess.DEVNULL)  # the kernel ends a namespace when it finds the time
     subprocess.run(["ip", "link", "del", "lltestbr"], stderr=subprocess.DEVNULL)
 
 

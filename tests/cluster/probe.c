@@ -49,6 +49,12 @@ static int probe(ll_context *ctx) {
     char expected[32];
     snprintf(expected, sizeof expected, "from %d", (int)team->size - 1);
     NEED(strcmp(text, expected) == 0);
+    static int64_t long_text[N * 100]; /* more than MPI keeps for one that is not listening yet */
+    for (int64_t i = 0; i < N * 100; i++)
+        long_text[i] = team->rank == team->size - 1 ? i * i : -1;
+    NEED(team->table->send(team, ctx, long_text, sizeof long_text, team->size - 1, 0) == LL_OK);
+    for (int64_t i = 0; i < N * 100; i++)
+        NEED(long_text[i] == (team->rank == 0 || team->rank == team->size - 1 ? i * i : -1));
     NEED(team->table->barrier(team, ctx) == LL_OK);
     NEED(lli_team_agree(ctx, LL_OK) == LL_OK);
     /* A rank that fails: all fail, with its sentence. */

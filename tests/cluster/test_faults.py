@@ -11,6 +11,7 @@ import time
 import mpirun
 from mpirun import nothing_left, pids, ranks, same
 import samples
+import wide
 from tap import case, check, main, run
 
 BOOTSTRAP = (*samples.FIT, "--method", "bootstrap", "--samples", "6", "--threads", "1")
@@ -140,6 +141,28 @@ def an_interrupted_job_goes_on_without_mpi():
     if pathlib.Path("many.safetensors.partial").exists():
         run(*LONG, "--resume", "-o", "many.safetensors")
     same("one.safetensors", "many.safetensors")
+
+
+@case
+def a_divided_chain_goes_on_with_another_number_of_ranks():
+    wide.make(features=60)
+    options = (*samples.FIT, "--head", "head.npz", "--method", "sghmc", "--samples", "24", "--thin", "12", "--batch-size", "64", "--threads", "1")
+    run(*options, "-o", "one.safetensors")
+    cut_short = 0
+    for n, resumed in ((2, 3), (3, 1)):
+        process = mpirun.start(mpirun.words(n, *options, "-o", "many.safetensors"))
+        pids(process.pid, n)
+        begun()
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        if not os.path.exists("many.safetensors"):
+            cut_short += 1
+            ranks(resumed, *options, "--resume", "-o", "many.safetensors")
+        same("one.safetensors", "many.safetensors")
+        nothing_left("*.partial")
+        os.unlink("many.safetensors")
+    print(f"# {cut_short} of 2 came before the last byte", flush=True)
 
 
 if __name__ == "__main__":

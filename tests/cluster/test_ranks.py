@@ -8,6 +8,7 @@ import subprocess
 import mpirun
 from mpirun import each, nothing_left, ranks, same
 import samples
+import wide
 from tap import SOURCE, case, cases_of, check, main, run
 
 RANKS = [int(n) for n in os.environ.get("RANKS", "2 3").split()]
@@ -61,44 +62,56 @@ def predictions_give_the_bytes_of_one_process(ending, options):
         nothing_left("*.ranks*")
 
 
-WIDE = 4099  # classes, from 4096 on several ranks divide them; some fill no panel of 16
-
-
-def wide():
-    """A head of so many classes, and rows of some of them, the first and last among them."""
-    import numpy as np
-    rng = np.random.default_rng(3)
-    centers = rng.standard_normal((WIDE, 13)).astype(np.float32)
-    labels = rng.integers(0, WIDE, 300)
-    labels[:5] = 0, 15, 16, 4096, WIDE - 1
-    np.save("features.npy", (centers[labels] + rng.standard_normal((300, 13)) / 2).astype(np.float32))
-    np.save("labels.npy", labels)
-    np.savez("head.npz", W=centers / 10, b=np.zeros(WIDE, np.float32))
-
-
 @cases_of([("sgd", "sgd", ("--samples", "3", "--thin", "5")), ("two groups", "sgld", ("--samples", "4", "--thin", "3", "--chains", "2")),
            ("velocities", "sghmc", ("--samples", "2", "--thin", "4")), ("slots", "swag", ("--samples", "2", "--epochs", "2", "--thin", "2")),
            ("masks", "dropout", ("--epochs", "2")), ("resamples", "bootstrap", ("--samples", "2", "--epochs", "1"))])
 def ranks_divide_the_classes_of_a_wide_head(method, options):
-    wide()
+    wide.make()
     options = (*samples.FIT, "--head", "head.npz", "--method", method, "--batch-size", "64", *options)
     run(*options, "-o", "one.safetensors")
-    for n in RANKS if method == "sgd" else RANKS[-1:]:
+    for n in RANKS:
         process = mpirun.start(mpirun.words(n, *options, "-o", "many.safetensors"))
         _, err = process.communicate(timeout=mpirun.TIMEOUT)
         check(process.returncode == 0, err.decode())
         divided = n > int(dict(zip(options, options[1:])).get("--chains", 2 if method == "bootstrap" else 1))
-        check((f"ranks divide the {WIDE} classes" in err.decode()) == divided, f"divided or not: {err.decode()}")
+        check((f"ranks divide the {wide.CLASSES} classes" in err.decode()) == divided, f"divided or not: {err.decode()}")
         same("one.safetensors", "many.safetensors")
         nothing_left("*.partial")
 
 
 @case
 def ranks_solve_for_the_map_of_a_wide_head():
-    wide()
-    options = (*samples.FIT, "--method", "point", "--classes", WIDE)
+    wide.make()
+    options = (*samples.FIT, "--method", "point", "--classes", wide.CLASSES)
     run(*options, "-o", "one.safetensors")
-    ranks(RANKS[-1], *options, "-o", "many.safetensors")
+    for n in RANKS:
+        ranks(n, *options, "-o", "many.safetensors")
+        same("one.safetensors", "many.safetensors")
+
+
+@cases_of([("control variates", "sgld", ("--samples", "2", "--thin", "2", "--control-variates", "on"), "--control-variates"),
+           ("resamples that are solved", "bootstrap", ("--samples", "1", "--solve"), "--solve"),
+           ("a Gaussian", "laplace", ("--samples", "2", "--structure", "diag"), "laplace"),
+           ("no steps", "point", (), None)])
+def what_is_not_divided_says_so(method, options, because):
+    wide.make()
+    options = (*samples.FIT, "--head", "head.npz", "--method", method, *options)
+    run(*options, "-o", "one.safetensors")
+    process = mpirun.start(mpirun.words(RANKS[-1], *options, "-o", "many.safetensors"))
+    _, err = process.communicate(timeout=mpirun.TIMEOUT)
+    check(process.returncode == 0, err.decode())
+    check((f"are not divided: with {because} " in err.decode()) if because else "divide" not in err.decode(), f"divided or not: {err.decode()}")
+    same("one.safetensors", "many.safetensors")
+
+
+@case
+def each_rank_holds_its_own_classes():
+    wide.make(features=200)
+    options = (*samples.FIT, "--head", "head.npz", "--method", "swag", "--samples", "2", "--epochs", "2", "--thin", "2", "--batch-size", "64", "--threads", "1")
+    run(*options, "-o", "one.safetensors")
+    enough = "60M"  # 23 states of 3.4 MB are too many for one process, not for each of three
+    run(*options, "--memory", enough, "-o", "small.safetensors", code=8)
+    ranks(3, *options, "--memory", enough, "-o", "many.safetensors")
     same("one.safetensors", "many.safetensors")
 
 

@@ -65,7 +65,7 @@ static void resume(ll_context *ctx, lli_partial *partial) {
     const float *tensors[] = {W, b};
     bool found;
     for (int64_t task = 0; task < TASKS; task++)
-        (void)fuzz_ok(store->ops->restore(store, ctx, task, &state, theta, FLOATS, &found));
+        (void)fuzz_ok(store->ops->restore(store, ctx, task, &state, theta, &(lli_window){1, FLOATS, 0, FLOATS}, &found));
     for (int64_t s = 0; s < S; s++)
         if (!lli_store_has(store, s) && !fuzz_ok(store->ops->save(store, ctx, s, tensors)))
             abort();

@@ -76,7 +76,7 @@ static int64_t restored(ll_context *ctx, lli_partial *p, int64_t task) {
     memset(theta, 0, sizeof theta);
     bool found;
     lli_store *store = lli_partial_store(p);
-    CHECK_OK(ctx, store->ops->restore(store, ctx, task, &state, theta, FLOATS, &found));
+    CHECK_OK(ctx, store->ops->restore(store, ctx, task, &state, theta, &(lli_window){1, FLOATS, 0, FLOATS}, &found));
     if (!found) {
         assert_int_equal(state.step, -1);
         return 0;
