@@ -155,7 +155,7 @@ def one_chain(title, rows, d, k, batch):
         if n * 16 > k:
             continue
         theta, logits = 4 * k * (d + 1), 4 * batch * math.ceil(k / n)
-        memory = 3 * theta + logits + 4 * batch * d  # theta*, the chain's, a member that is written; logits; the batch
+        memory = theta + 2 * theta // n + logits + 4 * batch * d  # the head as it was read; theta* and the chain's, divided; logits; the batch
         times = [duration(steps * step_time(n, k, d, batch, NODE, *net)) for net in NETS.values()]
         lines.append(f"| {n} | " + " | ".join(times) + f" | {size(memory)} | {size(steps * said(n, batch)) if n > 1 else '0'} |")
     return lines
@@ -170,7 +170,7 @@ def the_map(title, rows, d, k):
             continue
         own = math.ceil(math.ceil(k / 16) / n) * 16
         gathered = dots * 8 * k if n > 1 else 0
-        memory = 8 * own * (d + 1) * (2 * pairs + 7) + 8 * d * d + 2 * 4 * k * d
+        memory = 8 * own * (d + 1) * (2 * pairs + 7) + 8 * d * d + 4 * k * d
         times = []
         for bandwidth, latency in NETS.values():
             t = blocks * step_time(n, k, d, 512, NODE, bandwidth, latency)

@@ -63,7 +63,8 @@ def predictions_give_the_bytes_of_one_process(ending, options):
 
 
 @cases_of([("sgd", "sgd", ("--samples", "3", "--thin", "5")), ("two groups", "sgld", ("--samples", "4", "--thin", "3", "--chains", "2")),
-           ("velocities", "sghmc", ("--samples", "2", "--thin", "4")), ("slots", "swag", ("--samples", "2", "--epochs", "2", "--thin", "2")),
+           ("velocities", "sghmc", ("--samples", "2", "--thin", "4")), ("sizes of the gradient", "psgld", ("--samples", "2", "--thin", "4")),
+           ("cycles", "cyclical", ("--samples", "4", "--thin", "1")), ("slots", "swag", ("--samples", "2", "--epochs", "2", "--thin", "2")),
            ("masks", "dropout", ("--epochs", "2")), ("resamples", "bootstrap", ("--samples", "2", "--epochs", "1"))])
 def ranks_divide_the_classes_of_a_wide_head(method, options):
     wide.make()
