@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := build/lastlayer
 PYTHON := $(shell [ -x /usr/bin/python3 ] && echo /usr/bin/python3 || echo python3)
 
-.PHONY: build/lastlayer python mpi check-cluster setup check check-long check-python wheel demo install bench bench-networks bench-scale bench-cluster results oracle oracle-pypi fuzz torture mutants cross dist clean
+.PHONY: build/lastlayer python mpi check-cluster setup check check-long check-python wheel demo install bench bench-networks bench-scale bench-instructions bench-cluster results oracle oracle-pypi fuzz torture mutants cross dist clean
 
 build/lastlayer: build/build.ninja
 	@ninja -C build product
@@ -88,6 +88,11 @@ bench-scale:    ## one epoch on an ImageNet-sized file of features, 10 GB -> ben
 	@$(MAKE) --no-print-directory build/lastlayer
 	@ninja -C build bench_heads
 	@$(PYTHON) bench/scale.py $(ARGS)
+
+bench-instructions: ## instructions of fit and predict under callgrind, beside another build: ARGS=PATH -> bench/INSTRUCTIONS.md
+	@tools/setup build instructions
+	@$(MAKE) --no-print-directory build/lastlayer
+	@$(PYTHON) bench/instructions.py $(ARGS)
 
 bench-cluster:  ## what ranks cost, with network namespaces, some 10 minutes, as root -> bench/CLUSTER.md; ARGS=--quick tries it, ARGS=--model is the model alone
 	@tools/setup build openmpi cluster bench
