@@ -14,6 +14,7 @@
 #include "pipeline/fit_warnings.h"
 #include "search/judge.h"
 #include "search/lineup.h"
+#include "search/nearness.h"
 #include "pipeline/found_theta.h"
 #include "interop/trained.h"
 
@@ -210,6 +211,26 @@ static void warn(ll_context *ctx, entry *e, const lli_found_theta *found, const 
     lli_fit_warnings(ctx, e->ensemble, found, &e->options, train);
 }
 
+/* Of all methods that finished; nothing is lost but a note if it fails. */
+static void say(ll_context *ctx, work *c, const ll_comparison *made, const lli_found_theta *found, const ll_dataset *train) {
+    lli_nearness near = {0};
+    ll_context aside = *ctx;
+    ll_status status = LL_OK;
+    lli_text_init(&near.names, &aside);
+    for (size_t i = 0; i < c->count; i++) {
+        entry *e = &c->entries[i];
+        if (made->rows[e->first_row].diverged)
+            continue;
+        warn(ctx, e, found, train);
+        if (status == LL_OK)
+            status = lli_nearness_add(&aside, &near, lli_lineup_name(&e->row), e->ensemble, train, &found->star,
+                                      e->options.prior_precision);
+    }
+    if (status == LL_OK)
+        lli_nearness_tell(ctx, &near);
+    lli_text_release(&near.names);
+}
+
 static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset *all, const ll_dataset *test, const ll_head *head,
                          const ll_network *network, const ll_compare_options *options) {
     LLI_TRY(check(ctx, all, test, options));
@@ -246,9 +267,7 @@ static ll_status compare(ll_comparison **out, ll_context *ctx, const ll_dataset 
     LLI_DO(lli_judge_init(&judge, ctx, made, test, options, each.seed, 2 * (int64_t)c->count));
     LLI_DO(lli_pool_run(ctx, run_task, c, c->tasks));
     LLI_DO(judge_all(ctx, &judge, c));
-    for (size_t i = 0; i < c->count; i++)
-        if (!made->rows[c->entries[i].first_row].diverged)
-            warn(ctx, &c->entries[i], &found, train);
+    say(ctx, c, made, &found, train);
     *out = made;
     made = NULL;
 done:

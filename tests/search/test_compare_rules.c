@@ -167,6 +167,44 @@ static void test_warnings(void **state) {
     }
 }
 
+static void keep_nearness(void *user, ll_log_level level, const char *sentence) {
+    if (level == LL_LOG_NOTE && strstr(sentence, "as wide as the posterior"))
+        snprintf(user, 512, "%s", sentence);
+}
+
+/* Of few features and many rows the posterior is near the Gaussian of laplace, and sgld at a tiny lr stays at theta*; the note says so,
+ * also where no method is near. */
+static void test_nearness(void **state) {
+    (void)state;
+    const char *methods[] = {"laplace,sgld,hmc", "laplace,sgld", "laplace,bootstrap"};
+    const char *expected[] = {"head: hmc (", "no sampler here is as wide", ""};
+    for (int i = 0; i < 3; i++) {
+        char said[512] = "";
+        ll_context_options options = ll_context_options_default();
+        ll_context *ctx;
+        options.threads = 1;
+        options.log = keep_nearness;
+        options.user = said;
+        assert_int_equal(ll_context_new(&ctx, &options), LL_OK);
+        problem p = problem_new(ctx, 600, 3, 4);
+        ll_compare_options o = ll_compare_options_default();
+        ll_fit_options fit = ll_fit_options_default();
+        fit.samples = 40;
+        fit.lr = 1e-6;
+        o.fit = &fit;
+        o.methods = methods[i];
+        ll_comparison *compared;
+        CHECK_OK(ctx, ll_compare(&compared, ctx, p.data, p.data, NULL, &o));
+        assert_non_null(strstr(said, expected[i]));
+        assert_int_equal(said[0] == '\0', i == 2);
+        assert_null(strstr(said, "laplace ("));
+        assert_null(strstr(said, "sgld ("));
+        ll_comparison_free(compared);
+        problem_free(&p);
+        ll_context_free(ctx);
+    }
+}
+
 static void test_refusals(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
@@ -217,7 +255,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real_head), cmocka_unit_test(test_rows_that_choose), cmocka_unit_test(test_tiny),
-        cmocka_unit_test(test_warnings),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_warnings),  cmocka_unit_test(test_nearness),         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
