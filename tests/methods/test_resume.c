@@ -40,19 +40,22 @@ static ll_status keep_state(lli_store *store, ll_context *ctx, int64_t task, con
     return !s->stop_at_save && s->checkpoints == s->stop ? lli_fail(ctx, LL_ERR_CANCELLED, "stopped") : LL_OK;
 }
 
-static ll_status find_state(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, int64_t floats,
+static ll_status find_state(lli_store *store, ll_context *ctx, int64_t task, lli_checkpoint *state, float *theta, const lli_window *here,
                             bool *found) {
     (void)ctx;
     lasting *s = (lasting *)store;
+    assert_int_equal(here->first, 0);
+    assert_int_equal(here->count, here->whole);
+    assert_int_equal(here->copies * here->count, s->floats);
     *found = s->kept[task] != NULL;
     if (*found) {
         *state = s->state[task];
-        memcpy(theta, s->kept[task], (size_t)floats * sizeof(float));
+        memcpy(theta, s->kept[task], (size_t)s->floats * sizeof(float));
     }
     return LL_OK;
 }
 
-static const lli_store_ops ops = {keep_member, has_member, keep_state, find_state};
+static const lli_store_ops ops = {.save = keep_member, .has = has_member, .checkpoint = keep_state, .restore = find_state};
 
 static void go(scene *s, lasting *store, int64_t stop, bool at_save) {
     ll_fit_options o;
