@@ -185,7 +185,11 @@ static void test_what_hmc_says(void **state) {
         s.star.gradient_norm = 1e-6;
         pretend.acceptance = c == 0 ? 0.61 : 0.59;
         s.o.prior_precision = c == 2 ? 0.9e-30 : 1;
-        ll_status status = lli_fit_collect(&e, ctx, &s.o, s.p.data, &s.star, "hmc");
+        ll_fit_options o;
+        ll_status status = c == 2 ? lli_fit_resolve(ctx, &o, &s.o, s.p.data, false) : LL_OK;
+        e = NULL;
+        if (status == LL_OK)
+            status = lli_fit_collect(&e, ctx, &s.o, s.p.data, &s.star, "hmc");
         assert_int_equal(status, c == 2 ? LL_ERR_USAGE : LL_OK);
         if (c == 2)
             assert_non_null(strstr(ctx->message, "hmc needs a prior_precision of at least 1e-30, and it is 9e-31"));
@@ -262,23 +266,40 @@ static void test_known(void **state) {
     lli_curvature_release(&c);
 }
 
-/* The least prior that laplace and hmc take. */
-static void test_least_prior(void **state) {
+/* The least prior that laplace and hmc take, and the most classes of eigenvectors: refused before anything is solved for. */
+static void test_refused_early(void **state) {
     (void)state;
     static const char *const methods[] = {"laplace", "hmc"};
     for (int m = 0; m < 2; m++)
         for (int below = 0; below < 2; below++) {
             scene s;
-            ll_ensemble *e;
+            ll_fit_options o;
             scene_init(&s, methods[m]);
-            s.star.gradient_norm = 1e-6;
-            s.o.samples = 1;
             s.o.prior_precision = below ? nextafter(1e-30, 0) : 1e-30;
-            ll_status status = lli_fit_collect(&e, s.ctx, &s.o, s.p.data, &s.star, methods[m]);
-            assert_int_equal(status, below ? LL_ERR_USAGE : LL_OK);
-            ll_ensemble_free(e);
+            assert_int_equal(lli_fit_resolve(s.ctx, &o, &s.o, s.p.data, false), below ? LL_ERR_USAGE : LL_OK);
+            s.o.prior_precision = LL_PRIOR_EVIDENCE; /* a number later */
+            CHECK_OK(s.ctx, lli_fit_resolve(s.ctx, &o, &s.o, s.p.data, false));
             scene_free(&s);
         }
+    static const struct {
+        const char *method, *structure, *precondition;
+        int64_t K;
+        bool fits;
+    } rows[] = {
+        {"laplace", "kfac", "none", 16384, true}, {"laplace", "kfac", "none", 16385, false}, {"laplace", "diagb", "none", 16385, true},
+        {"laplace", "diag", "none", 16385, true}, {"laplace", "full", "none", 1365, true},   {"laplace", "full", "none", 1366, false},
+        {"sgld", "kfac", "kfac", 16384, true},    {"sgld", "kfac", "kfac", 16385, false},    {"sgld", "kfac", "none", 16385, true}};
+    for (size_t r = 0; r < LLI_COUNT(rows); r++) {
+        scene s;
+        ll_fit_options o;
+        scene_init(&s, rows[r].method);
+        s.o.structure = rows[r].structure;
+        s.o.precondition = rows[r].precondition;
+        s.p.data->K = rows[r].K; /* the options alone are looked at */
+        assert_int_equal(lli_fit_resolve(s.ctx, &o, &s.o, s.p.data, false), rows[r].fits ? LL_OK : LL_ERR_USAGE);
+        s.p.data->K = K;
+        scene_free(&s);
+    }
 }
 
 /* K (D + 1) = 8192 is the largest, for which the memory is asked for; and a Hessian without a factor. */
@@ -324,10 +345,10 @@ static void test_limits_of_full(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_resamples, reset),   cmocka_unit_test_setup(test_what_solves_say, reset),
-        cmocka_unit_test_setup(test_begin, reset),       cmocka_unit_test_setup(test_what_hmc_says, reset),
-        cmocka_unit_test_setup(test_known, reset),       cmocka_unit_test_setup(test_limits_of_full, reset),
-        cmocka_unit_test_setup(test_least_prior, reset),
+        cmocka_unit_test_setup(test_resamples, reset),     cmocka_unit_test_setup(test_what_solves_say, reset),
+        cmocka_unit_test_setup(test_begin, reset),         cmocka_unit_test_setup(test_what_hmc_says, reset),
+        cmocka_unit_test_setup(test_known, reset),         cmocka_unit_test_setup(test_limits_of_full, reset),
+        cmocka_unit_test_setup(test_refused_early, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
