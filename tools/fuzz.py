@@ -43,7 +43,7 @@ READS = {
     "outputs": ("probabilities and logits of others", "predict/predictions.c predict/moments.c"),
     "costs": ("a cost matrix", "metrics/evaluate.c"), "names": ("class names", "interop/class_names.c"),
     "evaluation": ("the JSON of an evaluation", "interop/evaluation_file.c"),
-    "certificate": ("a certificate; verifies it, shows it", "interop/verification.c pipeline/report_certificate.c report/certificate_card.c"),
+    "certificate": ("a certificate; verifies it, shows it", "interop/verification.c store/report_certificate.c report/certificate_card.c"),
     "trials": ("runs.jsonl of a search", "store/results.c"),
     "store": ("all files of a search's store", "store/trial_store.c store/report_inputs.c"),
     "partial": ("the work file of a fit", "store/partial.c"), "slots": ("the work file of a training", "store/slots.c"),

@@ -13,7 +13,7 @@
 #include "interop/class_names.h"
 #include "interop/diagnosis_file.h"
 #include "store/report_inputs.h"
-#include "pipeline/report_certificate.h"
+#include "store/report_certificate.h"
 #include "predict/predictions.h"
 #include "report/page.h"
 

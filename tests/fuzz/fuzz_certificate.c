@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a certificate: held against rows, and shown as the card of the page. */
 #include "fuzz.h"
-#include "pipeline/report_certificate.h"
+#include "store/report_certificate.h"
 #include "report/certificate_card.h"
 
 enum { ROWS = 60, CLASSES = 3 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON of lastlayer certify, for the page. */
-#ifndef LLI_PIPELINE_REPORT_CERTIFICATE_H
-#define LLI_PIPELINE_REPORT_CERTIFICATE_H
+#ifndef LLI_STORE_REPORT_CERTIFICATE_H
+#define LLI_STORE_REPORT_CERTIFICATE_H
 
 #include "formats/tree.h"
 #include "report/page.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads a certificate and checks what the page will say about it. */
-#include "pipeline/report_certificate.h"
+#include "store/report_certificate.h"
 
 #include <math.h>
 #include <string.h>
