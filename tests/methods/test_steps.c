@@ -187,51 +187,6 @@ static void test_collect(void **state) {
 
 /* ---- ranks ---- */
 
-static int64_t heard;
-static ll_status line;
-
-static ll_status broadcast(lli_team *team, ll_context *ctx, void *bytes, int64_t count, int64_t from) {
-    (void)ctx;
-    assert_true(count == sizeof heard && from == 0);
-    if (team->rank)
-        memcpy(bytes, &heard, sizeof heard);
-    else
-        memcpy(&heard, bytes, sizeof heard);
-    return line;
-}
-
-static void test_ranks(void **state) {
-    (void)state;
-    static const lli_team_table table = {.broadcast = broadcast};
-    scene s;
-    scene_init(&s, "sgd");
-    lli_team team = {.table = &table, .size = 2};
-    const lli_fit f = {.star = &s.star};
-    assert_true(lli_fit_writes(&f));
-    assert_int_equal(lli_fit_written(s.ctx, &f, LL_OK), LL_OK);
-    assert_int_equal(lli_fit_written(s.ctx, &f, LL_ERR_WRITE), LL_ERR_WRITE);
-    s.model.team = &team;
-    for (int rank = 0; rank < 2; rank++)
-        for (int broken = 0; broken < 2; broken++)
-            for (int failed = 0; failed < 2; failed++) {
-                team.rank = rank;
-                line = broken ? LL_ERR_CANCELLED : LL_OK;
-                heard = rank && failed ? LL_ERR_WRITE : -1;
-                assert_int_equal(lli_fit_writes(&f), rank == 0);
-                ll_status own = rank == 0 && failed ? LL_ERR_WRITE : LL_OK, end = lli_fit_written(s.ctx, &f, own);
-                if (rank == 0) /* the others hear how it went */
-                    assert_true(heard == own && end == (failed ? LL_ERR_WRITE : line));
-                else
-                    assert_int_equal(end, failed || broken ? LL_ERR_CANCELLED : heard ? LL_ERR_CANCELLED : LL_OK);
-            }
-    heard = LL_OK;
-    line = LL_OK;
-    assert_int_equal(lli_fit_written(s.ctx, &f, LL_OK), LL_OK);
-    assert_int_equal(lli_fit_written(s.ctx, &f, LL_ERR_MEMORY), LL_ERR_MEMORY); /* of this rank, whatever the first says */
-    s.model.team = NULL;
-    scene_free(&s);
-}
-
 /* Ranks divide the classes of very wide heads in plain chains. */
 static void test_divides(void **state) {
     (void)state;
@@ -307,11 +262,9 @@ static void test_table(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batches),       cmocka_unit_test(test_around),
-        cmocka_unit_test(test_psgld_batches), cmocka_unit_test(test_too_few_snapshots),
-        cmocka_unit_test(test_not_finite),    cmocka_unit_test(test_collect),
-        cmocka_unit_test(test_ranks),         cmocka_unit_test(test_divides),
-        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_batches),           cmocka_unit_test(test_around),     cmocka_unit_test(test_psgld_batches),
+        cmocka_unit_test(test_too_few_snapshots), cmocka_unit_test(test_not_finite), cmocka_unit_test(test_collect),
+        cmocka_unit_test(test_divides),           cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
