@@ -16,7 +16,7 @@ ENDS = ("--features", "test_features.npy", "--labels", "test_labels.npy")
 def methods():
     """Every method that works on a head, as the help has them."""
     help_text, _ = run("fit", "--help")
-    section = help_text.split("\nMethods\n")[1].split("\n\n")[0]
+    section = help_text.split("\nMethods, and their defaults\n")[1].split("\n\n")[0]
     words = re.findall(r"^  (\w+) ", section, re.M)
     check({"point", "sgd", "bootstrap", "dropout"} <= set(words), f"no list of methods in: {section}")
     return [word for word in words if word != "ensemble"]

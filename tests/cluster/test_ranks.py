@@ -16,7 +16,7 @@ TEST = ("--features", "test_features.npy", "--labels", "test_labels.npy")
 
 
 def methods():
-    section = run("fit", "--help")[0].split("\nMethods\n")[1].split("\n\n")[0]
+    section = run("fit", "--help")[0].split("\nMethods, and their defaults\n")[1].split("\n\n")[0]
     found = [word for word in re.findall(r"^  (\w+) ", section, re.M) if word != "ensemble"]
     check({"point", "sgd", "bootstrap", "dropout"} <= set(found), f"no list of methods in: {section}")
     return found
