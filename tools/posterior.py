@@ -12,7 +12,7 @@ import struct
 
 import numpy as np
 
-NEAR = ["--method", "sgld", "--precondition", "kfac", "--lr", 0.01, "--batch-size", 1024]
+NEAR = ["--method", "sgld", "--precondition", "kfac", "--batch-size", 1024]
 ROWS = {
     "map": ["--method", "map"],
     "laplace": ["--method", "laplace"],
@@ -28,8 +28,9 @@ ROWS = {
     "dropout": ["--method", "dropout"],
     "sgld, kfac (lr .1)": ["--method", "sgld", "--precondition", "kfac"],
     "sgld, kfac, lr .01": ["--method", "sgld", "--precondition", "kfac", "--lr", 0.01],
-    "sgld, kfac, lr .01, B 1024, thin 400": [*NEAR, "--thin", 400],
-    "sgld, kfac, lr .01, B 1024, thin 100, S 400": [*NEAR, "--thin", 100, "--samples", 400],
+    "sgld, kfac, lr .03, B 1024, thin 30, S 400": [*NEAR, "--lr", 0.03, "--thin", 30, "--samples", 400],
+    "sgld, kfac, lr .02, B 1024, thin 25, S 800": [*NEAR, "--lr", 0.02, "--thin", 25, "--samples", 800],
+    "sgld, kfac, lr .01, B 1024, thin 100, S 400": [*NEAR, "--lr", 0.01, "--thin", 100, "--samples", 400],
 }
 FULL_LIMIT = 8192  # parameters of laplace, full
 
@@ -155,11 +156,28 @@ def table(task):
     return lines
 
 
-def page(results):
+def peer_table(peers):
+    """The rung at which each stopped: the first that is near, or the last within its limit."""
+    lines = ["| | draws | NLL | AURC | ECE | KL | sd | CPU s | compilation, s | peak MB | |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"]
+    for name, r in peers.items():
+        if r["rungs"]:
+            last = r["rungs"][-1]
+            lines.append(f"| {name} | {last['draws'] or ''} | {r['nll']:.4f} | {r['aurc']:.5f} | {r['ece']:.4f} | {last['kl']:.5f} | {cell(last['spread'], '.3g')} | "
+                         f"{last['seconds']:.1f} | {r['compile_seconds']:.1f} | {r['peak_mb']} | {r['settings']} |")
+        else:
+            lines.append(f"| {name} | | | | | | | | | | {r['failed']} |")
+    return lines
+
+
+def page(results, peers):
     """The tables in Markdown."""
     lines = ["# How near to the exact posterior?", "", "Made by `make results ARGS=posterior`. What the columns mean: [posterior](../posterior.md).", ""]
     for name, task in results.items():
         lines += [f"## {name}", "", f"N = {task['rows']}, D = {task['features']}, K = {task['classes']}. theta* took {task['map_seconds']:.1f} CPU s, which the other rows leave out. "
                   f"KL between the two chains of the reference: {task['kl_of_halves']:.5f}; a quarter of it, {task['kl_of_halves'] / 4:.5f}, is its own noise in every KL below.", ""]
         lines += [*table(task), ""]
+        if name in peers:
+            versions = next(r["versions"] for r in peers[name].values() if "versions" in r)
+            lines += ["Programs of others, from the same MAP under the same prior, on one thread: " + ", ".join(f"{k} {v}" for k, v in versions.items()) + ".", "",
+                      *peer_table(peers[name]), ""]
     return "\n".join(lines)

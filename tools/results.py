@@ -10,6 +10,7 @@
   results.py laplace                            features of $LASTLAYER_TEST_DATA, and synthetic ones
   results.py map                                on the features of make demo, and those of $LASTLAYER_TEST_DATA
   results.py posterior                          on the features of make demo, and those of $LASTLAYER_TEST_DATA
+  results.py posterior-peers                    packages of PyPI on the same heads, after posterior
   results.py ensembles                          on the features that the others left in results/, and those of $LASTLAYER_TEST_DATA
 
 It says first what each took the last time. Everything is made in results/, where what is there is not made again: after a kill, run it again.
@@ -29,6 +30,8 @@ import laplace_costs
 import map_passes
 import ood_scores
 import posterior
+import posterior_peers
+import pypi
 
 root = pathlib.Path(__file__).resolve().parent.parent
 os.chdir(root)
@@ -239,18 +242,43 @@ def solvers():
     (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
-def near():
-    """Every method beside a long run of hmc: docs/results/posterior."""
+def posterior_tasks():
     if not os.path.exists("demo/encoded.npz"):
         sys.exit("results: demo/encoded.npz is missing; make demo makes it")
     tasks = {"Fashion-MNIST": "demo/encoded.npz", "CIFAR-10, ResNet-56": features("cifar10-resnet56/features.npz")}
-    results = {}
-    for name, path in tasks.items():
-        results[name] = posterior.Task(lastlayer, path, pathlib.Path("results/posterior", name.lower().replace(", ", "-")), 600).all()
-    keep("posterior")
+    return {name: (path, pathlib.Path("results/posterior", name.lower().replace(", ", "-"))) for name, path in tasks.items()}
+
+
+def near():
+    """Every method beside a long run of hmc: docs/results/posterior."""
     to = root / "docs/results/posterior"
-    (to / "tables.md").write_text(posterior.page(results))
+    results = {name: posterior.Task(lastlayer, path, folder, 600).all() for name, (path, folder) in posterior_tasks().items()}
+    keep("posterior")
     (to / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    write_posterior(to)
+
+
+def near_peers():
+    """Programs of others on the same heads, beside the same run of hmc."""
+    to = root / "docs/results/posterior"
+    python = pypi.python_with(posterior_peers.PACKAGES, root / "build/posterior-peers", "results")
+    found = {}
+    for name, (path, folder) in posterior_tasks().items():
+        if not (folder / "exact.npz").exists():
+            sys.exit("results: make results ARGS=posterior comes first: it makes the exact posterior")
+        task = posterior.Task(lastlayer, path, folder, 600)
+        found[name] = posterior_peers.measure(python, path, folder, 30)
+        for peer, r in found[name].items():
+            if r["rungs"]:
+                r |= task.scores_of(np.load(posterior_peers.file(folder, peer, ".npz"))["probs"])
+    commands.clear()
+    (to / "peers.json").write_text(json.dumps(found, indent=1) + "\n")
+    write_posterior(to)
+
+
+def write_posterior(to):
+    results, peers = json.loads((to / "results.json").read_text()), to / "peers.json"
+    (to / "tables.md").write_text(posterior.page(results, json.loads(peers.read_text()) if peers.exists() else {}))
 
 
 def cost(folder):
@@ -266,7 +294,8 @@ RUN = {"mnist": (lambda: images("mnist", "--full", *FULL), "mnist"), "fashion": 
        "notmnist": (notmnist, "notmnist"), "steps": (steps, "mnist-steps"),
        "vgg": (vgg, "cifar10-vgg16"), "resnet56": (resnet56, "cifar10-resnet56"), "clinc150": (clinc150, "clinc150"), "quickdraw": (quickdraw, "quickdraw"),
        "imagenet": (imagenet, "imagenet-resnet50"),
-       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace"), "map": (solvers, "map"), "posterior": (near, "posterior")}
+       "ensembles": (worth, "ensembles"), "promises": (promises, "promises"), "ood": (ood, "ood"), "laplace": (laplace, "laplace"), "map": (solvers, "map"), "posterior": (near, "posterior"),
+       "posterior-peers": (near_peers, "posterior")}
 if not sys.argv[1:] or set(sys.argv[1:]) - set(RUN):
     sys.exit(__doc__)
 for name in sys.argv[1:]:
