@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "metrics/selection.h"
+#include "metrics/trial_score.h"
 
 static void test_words(void **state) {
     (void)state;
@@ -117,6 +118,26 @@ static void test_spread(void **state) {
     CHECK_NEAR(spread, sqrt(7), 1e-15);
     lli_selection_spread(&mean, &spread, (double[]){5}, 1);
     assert_true(mean == 5 && isnan(spread));
+}
+
+/* What a trial keeps of an evaluation, each number in its own place. */
+static void test_taken(void **state) {
+    (void)state;
+    static ll_evaluation e;
+    ll_score s;
+    e = (ll_evaluation){.n = 7, .errors = 2, .accuracy = 0.5, .nll = 3, .brier = 4, .ece = 5, .mce = 6};
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++) {
+        e.selective[c].aurc = 10 + c;
+        e.ood[c].auroc = 20 + c;
+        e.ood[c].aupr_in = 30 + c;
+        e.ood[c].aupr_out = 40 + c;
+        e.ood[c].fpr95 = 50 + c;
+    }
+    lli_trial_score_take(&s, &e);
+    assert_true(s.n == 7 && s.errors == 2 && s.accuracy == 0.5 && s.nll == 3 && s.brier == 4 && s.ece == 5 && s.mce == 6);
+    for (int c = 0; c < LL_CONFIDENCE_COUNT; c++)
+        assert_true(s.aurc[c] == 10 + c && s.auroc[c] == 20 + c && s.aupr_in[c] == 30 + c && s.aupr_out[c] == 40 + c &&
+                    s.fpr95[c] == 50 + c);
 }
 
 int main(void) {
