@@ -141,7 +141,7 @@ static void test_taken(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_best), cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_largest), cmocka_unit_test(test_spread)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),   cmocka_unit_test(test_best),   cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_largest), cmocka_unit_test(test_spread), cmocka_unit_test(test_taken)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
