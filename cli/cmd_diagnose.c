@@ -8,7 +8,7 @@
 
 typedef struct diagnose_args {
     const char *features, *data;
-    bool json;
+    bool save, json;
     int64_t threads;
 } diagnose_args;
 
@@ -21,6 +21,8 @@ static const ll_option table[] = {
              "test rows"},
     {.name = "data", .type = LL_OPTION_TEXT, .offset = AT(data), .arg = "DATA",
      .help = "for an ensemble of networks: images, whose test part is used"},
+    {.name = "save", .type = LL_OPTION_FLAG, .offset = AT(save),
+     .help = "write the diagnosis into the ensemble, where lastlayer report finds it"},
     {.name = "json", .type = LL_OPTION_FLAG, .offset = AT(json),
      .help = "print JSON, with the numbers of each row and the draws of the worst three"},
     {.name = "threads", .type = LL_OPTION_INT, .offset = AT(threads), .arg = "T", .min = 1, .max = 1024, .standard = "all processors",
@@ -49,6 +51,11 @@ static ll_status read_rows(ll_dataset **data, ll_context *ctx, inputs_files *fil
         term_note("rows from %s", features);
     }
     return inputs_read(data, ctx, files, features, NULL, 0);
+}
+
+static ll_status save(ll_context *ctx, const char *path, ll_ensemble *ensemble, const ll_diagnosis *diagnosis) {
+    ll_status status = ll_ensemble_set_diagnosis(ctx, ensemble, diagnosis);
+    return status == LL_OK ? ll_ensemble_write(ctx, path, ensemble) : status;
 }
 
 static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed) {
@@ -80,6 +87,8 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
     }
     if (status == LL_OK)
         status = ll_diagnose(&diagnosis, ctx, ensemble, rows);
+    if (status == LL_OK && args->save)
+        status = save(ctx, typed->operand, ensemble, diagnosis);
     if (status == LL_OK)
         status = ll_diagnosis_text(&text, ctx, diagnosis, args->json ? LL_TEXT_JSON : LL_TEXT_PLAIN);
     if (status == LL_OK)
@@ -95,6 +104,7 @@ static ll_status run(ll_context *ctx, const void *arguments, const parsed *typed
 
 static const char *const examples[] = {
     "lastlayer diagnose ens.safetensors --features val_features.npy",
+    "lastlayer diagnose ens.safetensors --features val_features.npy --save",
     "lastlayer diagnose ens.safetensors --features val_features.npy --json",
     NULL,
 };

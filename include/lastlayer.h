@@ -1336,6 +1336,9 @@ LL_API const ll_diagnosis_info *ll_diagnosis_view(const ll_diagnosis *diagnosis)
 LL_API ll_array ll_diagnosis_array(const ll_diagnosis *diagnosis, const char *name);
 /* LL_TEXT_PLAIN, or LL_TEXT_JSON with the numbers of each row and the draws of the worst three. */
 LL_API ll_status ll_diagnosis_text(char **out, ll_context *ctx, const ll_diagnosis *diagnosis, ll_text_form form) LL_CHECK_RESULT;
+/* Keeps the diagnosis in the ensemble it is of: ll_ensemble_write stores it, and a page that is given the ensemble draws its chains. */
+LL_API ll_status ll_ensemble_set_diagnosis(ll_context *ctx, ll_ensemble *ensemble, const ll_diagnosis *diagnosis) LL_CHECK_RESULT;
+LL_API const char *ll_ensemble_diagnosis(const ll_ensemble *ensemble); /* its JSON; NULL if there is none */
 
 #ifdef __cplusplus
 }

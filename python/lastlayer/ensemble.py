@@ -141,6 +141,12 @@ class Ensemble:
         return None if text is None else json.loads(text)
 
     @property
+    def diagnosis(self) -> Optional[Dict[str, Any]]:
+        """What `diagnose` found last, or None."""
+        text = native.ensemble_info(self._handle)["diagnosis"]
+        return None if text is None else json.loads(text)
+
+    @property
     def calibration(self) -> Optional[str]:
         """The kind of calibration it carries, or None."""
         return native.ensemble_info(self._handle)["calibration"]
@@ -209,7 +215,9 @@ class Ensemble:
         return made
 
     def diagnose(self, features: Any, *, n_jobs: Optional[int] = None, progress: Progress = None) -> Diagnosis:
-        """Whether the chains of a sampler have mixed, judged on the rows that are hardest to decide; best with `fit(..., chains=4)`."""
+        """Whether the chains of a sampler have mixed, judged on the rows that are hardest to decide; best with `fit(..., chains=4)`. The ensemble
+        keeps it as `diagnosis`.
+        """
         run = how(n_jobs, None, progress)
         return Diagnosis(native.diagnose(self._handle, dataset(features, None, run), run))
 

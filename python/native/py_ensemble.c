@@ -129,10 +129,10 @@ static PyObject *ensemble_info(PyObject *module, PyObject *capsule) {
     (void)module;
     const ll_ensemble *e = handle_get(capsule, HANDLE_ENSEMBLE);
     return !e ? NULL
-              : Py_BuildValue("{s:L,s:L,s:L,s:s,s:z,s:z,s:z,s:N}", "samples", (long long)ll_ensemble_samples(e), "classes",
+              : Py_BuildValue("{s:L,s:L,s:L,s:s,s:z,s:z,s:z,s:z,s:N}", "samples", (long long)ll_ensemble_samples(e), "classes",
                               (long long)ll_ensemble_classes(e), "features", (long long)ll_ensemble_features(e), "method",
                               ll_ensemble_method(e), "calibration", ll_ensemble_calibration(e), "certificate", ll_ensemble_certificate(e),
-                              "promise", ll_ensemble_promise(e), "meta", meta_of(e));
+                              "promise", ll_ensemble_promise(e), "diagnosis", ll_ensemble_diagnosis(e), "meta", meta_of(e));
 }
 
 /* ensemble_memory(ensemble, "W" "b" or "weight"): (address, typestr, shape, strides) */

@@ -183,13 +183,14 @@ static PyObject *sets(PyObject *module, PyObject *args) {
 
 typedef struct diagnose_call {
     ll_diagnosis *out;
-    const ll_ensemble *ensemble;
+    ll_ensemble *ensemble;
     const ll_dataset *data;
 } diagnose_call;
 
 static ll_status run_diagnose(ll_context *ctx, void *arguments) {
     diagnose_call *c = arguments;
-    return ll_diagnose(&c->out, ctx, c->ensemble, c->data);
+    ll_status status = ll_diagnose(&c->out, ctx, c->ensemble, c->data);
+    return status == LL_OK ? ll_ensemble_set_diagnosis(ctx, c->ensemble, c->out) : status;
 }
 
 /* diagnose(ensemble, dataset, how) */

@@ -42,6 +42,8 @@ extern const char *const lli_certificate_entries[];
 #define LLI_CERTIFICATE_ENSEMBLE "certificate_ensemble_sha256"
 /* How often rows were certified on, "SHA256 COUNT" line by line: it outlives the certificates. */
 #define LLI_CERTIFIED_ROWS "certified_rows"
+/* The JSON of a diagnosis of its chains. */
+#define LLI_DIAGNOSIS_JSON "diagnosis"
 /* Lines, one name each. */
 #define LLI_CLASS_NAMES "class_names"
 

@@ -3,6 +3,7 @@
 #include "interop/diagnosis_file.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -62,12 +63,12 @@ static ll_status read_traces(lli_diagnosis_traces *t, ll_context *ctx, const lli
     return LL_OK;
 }
 
-ll_status lli_diagnosis_file_read(lli_diagnosis_traces **out, ll_context *ctx, const char *path) {
+ll_status lli_diagnosis_file_read(lli_diagnosis_traces **out, ll_context *ctx, const char *path, const char *json) {
     lli_diagnosis_traces *t = NULL;
     lli_tree *tree;
     bool whole;
     *out = NULL;
-    LLI_TRY(lli_tree_read(&tree, ctx, path));
+    LLI_TRY(json ? lli_tree_parse(&tree, ctx, json, strlen(json), path) : lli_tree_read(&tree, ctx, path));
     ll_status status = LL_OK;
     if (!lli_tree_get(tree, "rhat_limit"))
         goto done;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/abi.h"
 #include "metrics/diagnosis.h"
@@ -74,4 +75,25 @@ ll_status ll_diagnose(ll_diagnosis **out, ll_context *ctx, const ll_ensemble *en
                         " chain%s; fit with more `samples`",
                         LLI_MIXING_DRAWS_MIN, ensemble->plan.S, chains_of(ensemble), chains_of(ensemble) == 1 ? "" : "s");
     return lli_diagnose(out, ctx, ensemble, data, CANDIDATES);
+}
+
+ll_status ll_ensemble_set_diagnosis(ll_context *ctx, ll_ensemble *ensemble, const ll_diagnosis *diagnosis) {
+    LLI_NEED(ctx, ensemble, diagnosis);
+    const ll_diagnosis_info *i = &diagnosis->info;
+    if (strcmp(i->method, ensemble->plan.method) != 0 || i->members != ensemble->plan.S || i->chains != chains_of(ensemble))
+        return lli_fail(ctx, LL_ERR_DATA,
+                        "the diagnosis is of %" PRId64 " members of %.40s in %" PRId64 " chains, and the ensemble has %" PRId64
+                        " of %.40s in %" PRId64 "; give the ensemble that was diagnosed",
+                        i->members, i->method, i->chains, ensemble->plan.S, ensemble->plan.method, chains_of(ensemble));
+    char *json = NULL;
+    ll_status status;
+    LLI_DO(ll_diagnosis_text(&json, ctx, diagnosis, LL_TEXT_JSON));
+    LLI_DO(lli_provenance_set(ctx, &ensemble->plan.provenance, LLI_DIAGNOSIS_JSON, json));
+done:
+    ll_text_free(json);
+    return status;
+}
+
+const char *ll_ensemble_diagnosis(const ll_ensemble *ensemble) {
+    return ensemble ? lli_provenance_get(&ensemble->plan.provenance, LLI_DIAGNOSIS_JSON) : NULL;
 }

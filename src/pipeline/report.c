@@ -24,34 +24,20 @@ void ll_report_options_init(ll_report_options *options, size_t struct_size) {
 
 #define AT(member) offsetof(ll_report_options, member)
 
+/* clang-format off */
 static const ll_option table[] = {
-    {.name = "labels",
-     .type = LL_OPTION_TEXT,
-     .offset = AT(labels),
-     .arg = "FILE",
+    {.name = "labels", .type = LL_OPTION_TEXT, .offset = AT(labels), .arg = "FILE",
      .help = "true labels [N]; may be left out when the predictions hold them"},
-    {.name = "title",
-     .type = LL_OPTION_TEXT,
-     .offset = AT(title),
-     .arg = "TEXT",
-     .standard = "How sure is it?",
+    {.name = "title", .type = LL_OPTION_TEXT, .offset = AT(title), .arg = "TEXT", .standard = "How sure is it?",
      .help = "the title of the page"},
-    {.name = "class-names",
-     .type = LL_OPTION_TEXT,
-     .offset = AT(class_names),
-     .arg = "FILE",
+    {.name = "class-names", .type = LL_OPTION_TEXT, .offset = AT(class_names), .arg = "FILE",
      .help = "a text file with the name of one class per line"},
-    {.name = "images",
-     .type = LL_OPTION_TEXT,
-     .offset = AT(images),
-     .arg = "FILE",
+    {.name = "images", .type = LL_OPTION_TEXT, .offset = AT(images), .arg = "FILE",
      .help = "the pictures of the points, u8 [N,H,W] or [N,H,W,3]: FILE or FILE:NAME; small copies go into the page"},
-    {.name = "certificate",
-     .type = LL_OPTION_TEXT,
-     .offset = AT(certificate),
-     .arg = "FILE",
+    {.name = "certificate", .type = LL_OPTION_TEXT, .offset = AT(certificate), .arg = "FILE",
      .help = "what lastlayer certify --json printed for the first method: shown as a card, and its cut beside that of the desk"},
 };
+/* clang-format on */
 
 const ll_option *ll_report_options_table(size_t *count) {
     if (count)
@@ -64,7 +50,7 @@ typedef struct entry {
     const ll_predictions *points;
     ll_predictions *read, *out_points; /* the points, where they are of a file; and those of a file of their own */
     ll_evaluation *evaluation;
-    ll_bundle *ensemble; /* instead of points: only its provenance is shown */
+    ll_bundle *ensemble; /* instead of points: its provenance is shown, and its chains */
     lli_diagnosis_traces *traces;
     ll_meta *meta;
     int64_t meta_count;
@@ -215,14 +201,21 @@ static bool is_json(const ll_report_input *input) {
     return input->kind == LL_REPORT_PREDICTIONS && !input->predictions && length > 5 && strcmp(input->file + length - 5, ".json") == 0;
 }
 
+/* The diagnosis in `json`, which is in the file (NULL: all of it), where there is one. */
+static ll_status add_traces(ll_context *ctx, job *j, entry *e, const ll_report_input *input, const char *json) {
+    LLI_TRY(lli_diagnosis_file_read(&e->traces, ctx, input->file, json));
+    if (e->traces && !e->name)
+        LLI_TRY(lli_memory_text(ctx, &e->name, input->name ? input->name : e->traces->method));
+    if (e->traces)
+        j->diagnoses[j->page.diagnosis_count++] = (lli_page_diagnosis){e->name, e->traces};
+    return LL_OK;
+}
+
 /* A diagnosis, or the numbers of an evaluation, whose points are not known any more. */
 static ll_status add_json(ll_context *ctx, job *j, entry *e, const ll_report_input *input) {
-    LLI_TRY(lli_diagnosis_file_read(&e->traces, ctx, input->file));
-    if (e->traces) {
-        LLI_TRY(lli_memory_text(ctx, &e->name, input->name ? input->name : e->traces->method));
-        j->diagnoses[j->page.diagnosis_count++] = (lli_page_diagnosis){e->name, e->traces};
+    LLI_TRY(add_traces(ctx, j, e, input, NULL));
+    if (e->traces)
         return LL_OK;
-    }
     if (input->ood)
         return lli_fail(ctx, LL_ERR_USAGE, "%s is an evaluation, to which `ood` cannot be added; run evaluate with `ood` instead",
                         input->file);
@@ -241,6 +234,9 @@ static ll_status add(ll_context *ctx, job *j, entry *e, const ll_report_input *i
         return add_method(ctx, j, e, input, labels);
     LLI_TRY(copy_meta(ctx, e, e->ensemble));
     LLI_TRY(input->name ? lli_memory_text(ctx, &e->name, input->name) : stem(ctx, &e->name, input->file));
+    const char *diagnosis = meta_of(e, LLI_DIAGNOSIS_JSON);
+    if (diagnosis)
+        LLI_TRY(add_traces(ctx, j, e, input, diagnosis));
     j->sources[j->page.source_count++] = (lli_page_source){e->name, e->meta, e->meta_count};
     return LL_OK;
 }

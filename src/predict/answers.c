@@ -16,6 +16,7 @@ ll_status lli_answers_describe(ll_context *ctx, lli_provenance *out, const ll_en
         LLI_TRY(lli_provenance_add(ctx, out, from->pairs[i].key, from->pairs[i].value));
     for (int i = 0; lli_certificate_entries[i]; i++)
         LLI_TRY(lli_provenance_set(ctx, out, lli_certificate_entries[i], NULL));
+    LLI_TRY(lli_provenance_set(ctx, out, LLI_DIAGNOSIS_JSON, NULL));
     LLI_TRY(lli_provenance_set(ctx, out, LLI_CLASS_NAMES, NULL));
     if (ensemble->plan.cut) /* a certificate is held against it */
         LLI_TRY(lli_ensemble_hash_anew(ctx, ensemble, hash));

@@ -158,6 +158,28 @@ def the_page_draws_chains():
     check(f"sgld,{got['worst'][0]['row']},3,20,{got['worst'][0]['draws'][-1]!r}" in csv, csv[:300])
 
 
+@case
+def kept_in_the_ensemble():
+    """--save changes no number of the ensemble, and the page has the same chains as with the JSON."""
+    samples.make()
+    fit(*CHAINS)
+    before, _ = tensors("ens.safetensors")
+    test = ("--features", "test_features.npy", "--labels", "test_labels.npy")
+    run("predict", "ens.safetensors", *test, "-o", "p.npz")
+    got, _ = diagnose("--save")
+    after, meta = tensors("ens.safetensors")
+    check(json.loads(meta["diagnosis"]) == got and all(np.array_equal(before[name], after[name]) for name in before), "other members than before")
+    run("predict", "ens.safetensors", *test, "-o", "again.npz")
+    check(pathlib.Path("p.npz").read_bytes() == pathlib.Path("again.npz").read_bytes(), "the diagnosis changes predictions")
+    pathlib.Path("ens.json").write_text(json.dumps(got))
+    pages = []
+    for file, names in (("ens.safetensors", ()), ("ens.json", ("--names", "p,ens"))):
+        run("report", "p.npz", file, *names, "-o", "r.html")
+        pages.append(pathlib.Path("r.html").read_text().split('id="chains"')[1].split("</section>")[0])
+    check(pages[0] == pages[1] and "trace-0-0" in pages[0], "another figure than that of the JSON")
+    check(diagnose("--save")[0] == got, "a second diagnosis is another")
+
+
 @cases_of([
     ("no method", {"method": None}),
     ("too many chains", {"chains": 81}),

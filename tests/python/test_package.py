@@ -274,7 +274,9 @@ def comparison():
 @tap.case
 def diagnosis():
     made = ll.fit(X, y, method="sgld", samples=80, chains=4)
+    assert made.diagnosis is None
     d = made.diagnose(T)
+    assert made.diagnosis == d.to_dict() and pickle.loads(pickle.dumps(made)).diagnosis == made.diagnosis
     assert d.draws.shape == (200, 80) and len(d.row) == 200 and d.chains == 4 and "R-hat" in str(d)
     p = np.einsum("nd,skd->snk", T, made.W) + made.b[:, None]
     p = np.exp(p - p.max(-1, keepdims=True))
