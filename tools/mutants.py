@@ -5,7 +5,7 @@
   mutants.py                     40 changes in each room of ROOMS
   mutants.py --count 10 data     10 changes in src/data
   mutants.py --own --trial data  only with the tests of tests/data, to see what to write; the table stays as it is
-  mutants.py --table             compares the table in docs/reliability.md with tests/mutants.csv
+  mutants.py --table             compares the table in docs/reliability.md with tests/mutants.csv, and the lines of tests/equivalent.csv with the sources
 
 A change flips a comparison, swaps an operator, drops a statement or alters a constant. It is killed when a test fails, crashes or hangs
 (AddressSanitizer and LeakSanitizer watch). A change that does not compile, or compiles to the same object, is none and is drawn again. Lines are drawn
@@ -236,6 +236,7 @@ def main():
     parser.add_argument("--table", action="store_true", help="only compare the page with the counts")
     args = parser.parse_args()
     if args.table:
+        excuses()
         counts.check(TABLE, table(), "make mutants")
         return
     for room in args.rooms:

@@ -161,6 +161,65 @@ static void contributions(void **state) {
     ll_context_free(ctx);
 }
 
+/* Metrics of points that count more or less: w [n], groups by falling x. E-AURC less the best area of a share e of errors, e + (1-e)
+ * log(1-e). */
+static double weighted(const lli_curve *curve, const double *w, lli_ranking metric) {
+    double all = 0, points = 0, errors = 0, sum = 0, marked = 0;
+    for (int64_t i = 0; i < curve->n; i++) {
+        all += w[i];
+        marked += lli_curve_is_marked(curve, i) ? w[i] : 0;
+    }
+    for (int64_t i = 0; i < curve->steps; i++) {
+        double group = 0, wrong = 0;
+        for (int64_t j = curve->step[i].accepted - lli_curve_size(curve, i); j < curve->step[i].accepted; j++) {
+            group += w[j];
+            wrong += lli_curve_is_marked(curve, j) ? w[j] : 0;
+        }
+        points += group;
+        errors += wrong;
+        if (metric == LLI_RANKING_AUROC)
+            sum += (group - wrong) * (marked - errors + 0.5 * wrong) / marked / (all - marked);
+        else
+            sum += group / all * (metric == LLI_RANKING_AUGRC ? (errors - 0.5 * wrong) / all : errors / points);
+    }
+    double e = marked / all;
+    return metric == LLI_RANKING_EAURC ? sum - (e + (1 - e) * log1p(-e)) : sum;
+}
+
+/* A contribution is the derivative of the metric where the weight of its row grows, over sqrt(n (n-1)); DeLong's divide by the number of
+ * their own kind. */
+static void contributions_are_derivatives(void **state) {
+    (void)state;
+    enum { N = 60 };
+    ll_context *ctx = check_context(1);
+    for (int64_t levels = 0; levels <= 9; levels += 9) {
+        sample s = sample_random(77, N, 0.6, levels);
+        uint8_t wrong[N];
+        double w[N], rows[N];
+        for (int i = 0; i < N; i++)
+            wrong[i] = (uint8_t)s.truth[i];
+        lli_curve curve = curve_of(ctx, s.confidence[LL_CONFIDENCE_SR], wrong, N);
+        for (lli_ranking m = 0; m <= LLI_RANKING_AUROC; m++) {
+            lli_influence_rows(rows, &curve, m);
+            for (int64_t i = 0; i < N; i++) {
+                double value[2], step = 1e-5, kind = (double)(lli_curve_is_marked(&curve, i) ? curve.marked : N - curve.marked);
+                for (int side = 0; side < 2; side++) {
+                    double e = side ? step : -step;
+                    for (int64_t j = 0; j < N; j++)
+                        w[j] = (1 - e) / N + (j == i ? e : 0);
+                    value[side] = weighted(&curve, w, m);
+                }
+                double slope = (value[1] - value[0]) / (2 * step);
+                double scale = m == LLI_RANKING_AUROC ? kind / N / sqrt(kind * (kind - 1)) : 1 / sqrt(N * (N - 1.0));
+                CHECK_NEAR(rows[lli_curve_row(&curve, i)], slope * scale, 1e-7);
+            }
+        }
+        lli_curve_release(&curve);
+        sample_free(&s);
+    }
+    ll_context_free(ctx);
+}
+
 static void what_is_undefined(void **state) {
     (void)state;
     ll_context *ctx = check_context(1);
@@ -217,11 +276,9 @@ static void intervals_hold_the_truth(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delong_agrees_with_proc),
-        cmocka_unit_test(closed_forms_agree_with_r),
-        cmocka_unit_test(ties_agree_with_the_bootstrap),
-        cmocka_unit_test(contributions),
-        cmocka_unit_test(what_is_undefined),
+        cmocka_unit_test(delong_agrees_with_proc),       cmocka_unit_test(closed_forms_agree_with_r),
+        cmocka_unit_test(ties_agree_with_the_bootstrap), cmocka_unit_test(contributions),
+        cmocka_unit_test(contributions_are_derivatives), cmocka_unit_test(what_is_undefined),
         cmocka_unit_test(intervals_hold_the_truth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

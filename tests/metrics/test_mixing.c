@@ -82,6 +82,22 @@ static void limit_is_that_of_independent_draws(void **state) {
         }
         assert_in_range(above, 5, 40); /* 20 are expected, with a standard deviation of 4.4 */
     }
+    static const int64_t counts[] = {2, 3, 4, 6, 8},
+                         lengths[] = {16, 25, 50, 100, 250}; /* steps of the table, each below the ones before it */
+    for (size_t i = 0; i < LLI_COUNT(counts); i++)
+        for (size_t j = 0; j < LLI_COUNT(lengths); j++) {
+            double here = lli_mixing_rhat_limit(counts[i], lengths[j]);
+            assert_true(here >= 1.01 && here < 1 + 4.0 / (double)lengths[j]);
+            if (i > 0) {
+                double before = lli_mixing_rhat_limit(counts[i] - 1, lengths[j]);
+                assert_true(before == lli_mixing_rhat_limit(counts[i - 1], lengths[j]) && (here < before || before == 1.01));
+            }
+            if (j > 0) {
+                double before = lli_mixing_rhat_limit(counts[i], lengths[j] - 1);
+                assert_true(before == lli_mixing_rhat_limit(counts[i], lengths[j - 1]) && (here < before || before == 1.01));
+            }
+        }
+    assert_true(lli_mixing_rhat_limit(2, 250) > 1.01 && lli_mixing_rhat_limit(8, 100) > 1.01 && lli_mixing_rhat_limit(1, 4) < 1.25);
     assert_true(lli_mixing_rhat_limit(4, 100000) == 1.01);
     assert_true(lli_mixing_rhat_limit(100, 16) == lli_mixing_rhat_limit(8, 16));
     assert_true(lli_mixing_rhat_limit(5, 49) == lli_mixing_rhat_limit(4, 25));
