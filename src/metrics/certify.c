@@ -59,6 +59,7 @@ typedef struct ranking {
 static void ranking_release(ranking *r) {
     lli_memory_free(r->items);
     lli_memory_free(r->total);
+    *r = (ranking){0};
 }
 
 /* The rows whose `proposes` is `which` (all of them where it is NULL). Sorted by loss, then by confidence. */
