@@ -4,8 +4,10 @@
 #include <math.h>
 
 #include "metrics/calibration.h"
+#include "metrics/contrast.h"
 #include "metrics/coverage_draw.h"
 #include "metrics/digits.h"
+#include "metrics/miscalibration.h"
 #include "metrics/resample.h"
 #include "metrics/sample.h"
 #include "metrics/special.h"
@@ -236,12 +238,146 @@ static void numbers(void **state) {
     }
     assert_int_equal(lli_digits_binomial_at(0.5, 1, 0.5), 0); /* the mode, 1, has [0, 1/2) */
     assert_int_equal(lli_digits_binomial_at(0.5 - 0x1p-54, 1, 0.5), 1);
+    double mode = exp(lli_special_log_binomial_pmf(1, 2, 0.5)); /* then 2 has half as much, and 0 the rest */
+    assert_int_equal(lli_digits_binomial_at(1.5 * mode, 2, 0.5), 0);
+    assert_int_equal(lli_digits_binomial_at(nextafter(1.5 * mode, 0), 2, 0.5), 2);
+    assert_int_equal(lli_digits_binomial_at(0.9375, 2, 0.75), 0); /* 2 has 9/16, 1 has 6/16 */
+    assert_int_equal(lli_digits_binomial_at(nextafter(0.9375, 0), 2, 0.75), 1);
+}
+
+/* ---- intervals ---- */
+
+static void same_interval(ll_interval found, double lo, double hi) {
+    assert_true(found.lo == lo && found.hi == hi);
+}
+
+/* Coverage and FPR95 have the middle of their draws; ECE has it mirrored at the ECE, and not below 0. */
+static void intervals_come_from_draws(void **state) {
+    (void)state;
+    enum { N = 500, OUT = 200 };
+    static double values[LLI_RESAMPLE_DRAWS];
+    ll_context *ctx = check_context(2);
+    for (int sure = 0; sure < 2; sure++) {
+        sample s = sample_random(21, N, 0.3, 0), far = sample_random(22, OUT, 0.3, 0);
+        double *sr = s.confidence[LL_CONFIDENCE_SR];
+        uint8_t wrong[N], code[N + OUT];
+        for (int i = 0; i < N; i++) { /* calibrated, or much too sure */
+            sr[i] = 0.2 + 0.8 * sr[i];
+            s.truth[i] = check_uniform(23, i) >= (sure ? 0.3 : sr[i]);
+            wrong[i] = s.truth[i] != 0;
+        }
+        ll_outcome points = sample_view(&s), outside = sample_view(&far);
+        ll_evaluate_options o = ll_evaluate_options_default();
+        o.risk = 0.4;
+        o.seed = 6;
+        o.interval = 0.8;
+        ll_evaluation *e;
+        CHECK_OK(ctx, ll_evaluate(&e, ctx, &points, &outside, &o));
+        lli_curve curve;
+        ll_bin bin[10];
+        lli_bin_runs runs;
+        double ece, mce, p;
+        CHECK_OK(ctx, lli_curve_init(&curve, ctx, N + OUT));
+        lli_curve_add(&curve, sr, N, false, wrong, false);
+        CHECK_OK(ctx, lli_curve_close(ctx, &curve));
+        lli_statistic_code(code, &curve);
+        CHECK_OK(ctx, lli_coverage_draw(values, ctx, (const uint8_t *const[]){code}, 1, N, 0.4, 6));
+        ll_interval middle = lli_resample_middle(values, 0.8);
+        same_interval(e->intervals.coverage_at_risk[0], middle.lo, middle.hi);
+        CHECK_OK(ctx, lli_bin_runs_init(&runs, ctx, &curve, bin,
+                                        lli_calibration_measure(&ece, &mce, bin, &curve, 10, LLI_CALIBRATION_LEFT, false)));
+        CHECK_OK(ctx, lli_bin_runs_ece(values, ctx, &runs, 6));
+        middle = lli_resample_middle(values, 0.8);
+        same_interval(e->intervals.ece, fmax(0, 2 * ece - middle.hi), fmax(0, 2 * ece - middle.lo));
+        CHECK_OK(ctx, lli_miscalibration_p(&p, ctx, &runs, ece, 6));
+        assert_true(e->ece == ece && e->mce == mce && e->ece_p == p && (e->intervals.ece.lo > 0) == sure && (p < 0.01) == sure);
+        lli_curve_clear(&curve);
+        lli_curve_add(&curve, sr, N, false, NULL, false);
+        lli_curve_add(&curve, far.confidence[LL_CONFIDENCE_SR], OUT, false, NULL, true);
+        CHECK_OK(ctx, lli_curve_close(ctx, &curve));
+        lli_statistic_code(code, &curve);
+        const lli_statistic_out at = {.code = code, .n = N, .n_out = OUT};
+        lli_statistic *const functions[] = {lli_statistic_fpr95};
+        const lli_resample plan = {.n = N, .n_out = OUT, .seed = 6, .count = 1, .statistic = functions, .arg = (const void *const[]){&at}};
+        CHECK_OK(ctx, lli_resample_run(values, ctx, &plan));
+        middle = lli_resample_middle(values, 0.8);
+        same_interval(e->intervals.ood_fpr95[0], middle.lo, middle.hi);
+        lli_bin_runs_release(&runs);
+        lli_curve_release(&curve);
+        ll_evaluation_free(e);
+        sample_free(&s);
+        sample_free(&far);
+    }
+    ll_context_free(ctx);
+}
+
+/* 19 of 20 is 95 %: the out point behind the 19th is not accepted. */
+static void nineteen_of_twenty(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    for (int last = 18; last <= 19; last++) {
+        sample s = sample_random(24, 20, 0.5, 0), far = sample_random(25, 1, 0.5, 0);
+        for (int i = 0; i < 20; i++)
+            s.confidence[LL_CONFIDENCE_SR][i] = (i <= last ? 0.9 : 0.1) - 0.001 * i;
+        far.confidence[LL_CONFIDENCE_SR][0] = last == 18 ? 0.5 : s.confidence[LL_CONFIDENCE_SR][18] + 0.0005;
+        ll_outcome points = sample_view(&s), outside = sample_view(&far);
+        ll_evaluation *e;
+        CHECK_OK(ctx, ll_evaluate(&e, ctx, &points, &outside, NULL));
+        CHECK_NEAR(e->ood[0].fpr95, last == 19, 0);
+        ll_evaluation_free(e);
+        sample_free(&s);
+        sample_free(&far);
+    }
+    ll_context_free(ctx);
+}
+
+/* One method is better in every draw: the draw at hand is the only one on the other side, and p counts both sides. */
+static void better_in_every_draw(void **state) {
+    (void)state;
+    enum { N = 300 };
+    ll_context *ctx = check_context(1);
+    sample s[2];
+    for (int k = 0; k < 2; k++) {
+        s[k] = sample_random(26, N, 0, 0);
+        for (int i = 0; i < N; i++) { /* 60 errors, the surest of one and the least sure of the other */
+            s[k].truth[i] = i < 60;
+            s[k].confidence[LL_CONFIDENCE_SR][i] = (k ? i : N - i) / (N + 1.0);
+        }
+    }
+    ll_outcome points[] = {sample_view(&s[0]), sample_view(&s[1])};
+    const lli_contrast_plan plan = {LL_CONFIDENCE_SR, 0.95, 0.05, 4};
+    for (int k = 0; k < 2; k++) {
+        ll_difference d[LL_METRIC_COUNT];
+        const lli_contrast_side first = {.points = &points[k]}, second = {.points = &points[!k]};
+        CHECK_OK(ctx, lli_contrast_measure(d, ctx, &first, &second, &plan));
+        const ll_difference *c = &d[LL_METRIC_COVERAGE_AT_RISK];
+        CHECK_NEAR(c->p, 2.0 / (LLI_RESAMPLE_DRAWS + 1), 1e-15);
+        assert_true(k ? c->interval.hi < 0 && c->value < -0.8 : c->interval.lo > 0 && c->value > 0.8);
+    }
+    for (int64_t at = 1;; at++) { /* and memory that runs out */
+        ll_contrast *c = NULL;
+        const ll_outcome *both[] = {&points[0], &points[1]};
+        ll_evaluate_options o = ll_evaluate_options_default();
+        points[0].struct_size = points[1].struct_size = sizeof points[0];
+        points[0].n = points[1].n = 20;
+        lli_memory_fail_at(ctx, at);
+        ll_status status = ll_contrast_new(&c, ctx, (const char *const[]){"one", "two"}, both, both, 2, LL_CONFIDENCE_SR, &o);
+        lli_memory_fail_at(ctx, 0);
+        assert_true(status == LL_OK ? c != NULL : status == LL_ERR_MEMORY && !c);
+        ll_contrast_free(c);
+        if (status == LL_OK)
+            break;
+    }
+    sample_free(&s[0]);
+    sample_free(&s[1]);
+    ll_context_free(ctx);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(coverage_of_a_draw),  cmocka_unit_test(false_positives_of_a_draw), cmocka_unit_test(codes),
-        cmocka_unit_test(draws_of_few_places), cmocka_unit_test(draws_of_two_groups),       cmocka_unit_test(numbers),
+        cmocka_unit_test(coverage_of_a_draw),        cmocka_unit_test(false_positives_of_a_draw), cmocka_unit_test(codes),
+        cmocka_unit_test(draws_of_few_places),       cmocka_unit_test(draws_of_two_groups),       cmocka_unit_test(numbers),
+        cmocka_unit_test(intervals_come_from_draws), cmocka_unit_test(nineteen_of_twenty),        cmocka_unit_test(better_in_every_draw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,9 @@ static void what_is_given_up(void **state) {
             for (int m = 0; m < 2; m++) {
                 ll_evaluation *e;
                 ll_threshold t;
-                CHECK_OK(ctx, ll_evaluate(&e, ctx, m ? &little : &plain, NULL, NULL));
+                ll_evaluate_options o = ll_evaluate_options_default();
+                o.interval = 0;
+                CHECK_OK(ctx, ll_evaluate(&e, ctx, m ? &little : &plain, NULL, &o));
                 CHECK_OK(ctx, ll_threshold_at_risk(&t, ctx, m ? &little : &plain, LL_CONFIDENCE_SR, 0.02));
                 value[m] = k % 2 ? e->selective[LL_CONFIDENCE_SR].aurc : t.coverage;
                 ll_evaluation_free(e);

@@ -97,6 +97,10 @@ static void test_small(void **state) {
     CHECK_OK(ctx, lli_proper_scores_measure(&s, ctx, &single, truth, log_true, NULL));
     assert_true(s.zeros == 0 && s.rounded == 1);
     CHECK_NEAR(s.nll, (1 - log(1e-39f) + 90 + 1) / 4, 1e-12);
+    float least[] = {1, 0x1p-126f, 0}; /* the least normal number is not rounded */
+    ll_array normal = ll_array_view(least, LL_DTYPE_F32, 2, (int64_t[]){1, 3});
+    CHECK_OK(ctx, lli_proper_scores_measure(&s, ctx, &normal, truth, NULL, NULL));
+    assert_true(s.zeros == 0 && s.rounded == 0);
     double zeros[] = {0, 0, 0}; /* a row without a sum is left as it is */
     ll_array none = ll_array_view(zeros, LL_DTYPE_F64, 2, (int64_t[]){1, 3});
     CHECK_OK(ctx, lli_proper_scores_measure(&s, ctx, &none, truth, log_true, NULL));

@@ -67,6 +67,27 @@ static void test_best(void **state) {
     ll_context_free(ctx);
 }
 
+/* A method without a trial that counts has no best one; no trials have no groups and no order; the first of equals leads its group. */
+static void test_groups(void **state) {
+    (void)state;
+    ll_context *ctx = check_context(1);
+    const lli_selection plain = {LLI_SELECTION_AURC, LL_SPLIT_VAL, LL_SPLIT_TEST};
+    const ll_trial trials[] = {trial_of("map", NAN, NAN, 0.1), trial_of("sgd", 0.3, 0.3, 0.1), trial_of("map", NAN, NAN, 0.1),
+                               trial_of("sgd", 0.4, 0.3, 0.1), trial_of("laplace", 0.3, 0.5, 0.1)};
+    static const int64_t first[] = {0, 1, 0, 1, 4}, best[] = {-1, 1, -1, 1, 4}, expected[] = {1, 3, 4, 0, 2};
+    lli_selection_peers peers[5];
+    int64_t order[5];
+    CHECK_OK(ctx, lli_selection_group(peers, ctx, &plain, trials, 5));
+    CHECK_OK(ctx, lli_selection_order(order, ctx, &plain, trials, 5));
+    for (int i = 0; i < 5; i++)
+        assert_true(peers[i].first == first[i] && peers[i].best == best[i] && order[i] == expected[i]);
+    CHECK_OK(ctx, lli_selection_group(peers, ctx, &plain, trials, 0));
+    CHECK_OK(ctx, lli_selection_order(order, ctx, &plain, trials, 0));
+    assert_int_equal(lli_selection_best(&plain, trials, 0, NULL), -1);
+    assert_int_equal(lli_selection_best(&plain, trials, 5, "map"), -1);
+    ll_context_free(ctx);
+}
+
 static void test_numbers(void **state) {
     (void)state;
     ll_score score = {.accuracy = 0.9, .nll = 0.3, .ece = 0.02}, point = {0};
@@ -79,7 +100,8 @@ static void test_numbers(void **state) {
     assert_true(lli_selection_metric("min_aurc", &score, NULL, false) == 0.02);
     CHECK_NEAR(lli_selection_metric("ratio_aurc", &score, &point, false), 0.5, 1e-15);
     assert_true(isnan(lli_selection_metric("ratio_aurc", &score, NULL, false)));
-    static const char *const unknown[] = {"luck", "aurc_luck", "min_luck", "ratio_luck", "aurc", ""};
+    static const char *const unknown[] = {"min_nll",   "max_ece",  "ratio_nll",  "nll_sr", "luck",
+                                          "aurc_luck", "min_luck", "ratio_luck", "aurc",   ""};
     for (size_t i = 0; i < LLI_COUNT(unknown); i++)
         assert_true(isnan(lli_selection_metric(unknown[i], &score, &point, false)));
 }
@@ -118,6 +140,11 @@ static void test_spread(void **state) {
     CHECK_NEAR(spread, sqrt(7), 1e-15);
     lli_selection_spread(&mean, &spread, (double[]){5}, 1);
     assert_true(mean == 5 && isnan(spread));
+    lli_selection_spread(&mean, &spread, (double[]){5, 7}, 2);
+    CHECK_NEAR(mean, 6, 0);
+    CHECK_NEAR(spread, sqrt(2), 1e-15);
+    lli_selection_spread(&mean, &spread, (double[]){5}, 0);
+    assert_true(isnan(mean) && isnan(spread));
 }
 
 /* What a trial keeps of an evaluation, each number in its own place. */
@@ -142,6 +169,7 @@ static void test_taken(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),   cmocka_unit_test(test_best),   cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_largest), cmocka_unit_test(test_spread), cmocka_unit_test(test_taken)};
+                                       cmocka_unit_test(test_largest), cmocka_unit_test(test_spread), cmocka_unit_test(test_taken),
+                                       cmocka_unit_test(test_groups)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
