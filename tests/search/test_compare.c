@@ -137,11 +137,12 @@ static void test_chosen_methods(void **state) {
     o.methods = "all";
     ll_comparison *c = compare(ctx, &p, p.data, o);
     check_rows(c, 4, true, true);
-    for (int64_t i = 0; i < ll_comparison_count(c); i++) { /* W, b in f32, a weight for each member in f64; draws and masks store one */
+    /* W and b in f32 and a fingerprint, of which draws and masks store one; a weight for each member in f64 */
+    for (int64_t i = 0; i < ll_comparison_count(c); i++) {
         const ll_compare_row *row = ll_comparison_row(c, i);
         bool one = row_of(row->method)->members != LLI_MEMBERS_STORED;
         int64_t factors = has_draws(row->method) ? 4 * (5 * 5 + 3 * 3 + 3 * 5) : 0;
-        assert_int_equal(row->bytes, (one ? 1 : row->samples) * 4 * (3 * 4 + 3) + 8 * row->samples + factors);
+        assert_int_equal(row->bytes, (one ? 1 : row->samples) * (4 * (3 * 4 + 3) + 64) + 8 * row->samples + factors);
     }
     ll_comparison_free(c);
     size_t last = 0;
