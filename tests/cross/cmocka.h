@@ -63,6 +63,7 @@ __attribute__((noreturn, format(printf, 3, 4))) static inline void cross_fail(co
         if (cross_a_ != cross_b_)                                         \
             fail_msg("%s is %jd, %s is %jd", #a, cross_a_, #b, cross_b_); \
     } while (0)
+#define assert_int_not_equal(a, b) cross_check((a) != (b), #a " is " #b)
 #define assert_in_range(value, low, high)                                                                        \
     do {                                                                                                         \
         uintmax_t cross_v_ = (uintmax_t)(value), cross_low_ = (uintmax_t)(low), cross_high_ = (uintmax_t)(high); \
