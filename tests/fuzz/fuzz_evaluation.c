@@ -7,7 +7,7 @@ static void run(const uint8_t *bytes, size_t size) {
     ll_evaluation *evaluation, *again;
     lli_diagnosis_traces *traces;
     fuzz_file("fuzz", bytes, size);
-    if (fuzz_ok(lli_diagnosis_file_read(&traces, fuzz_context(), "fuzz")))
+    if (fuzz_ok(lli_diagnosis_file_read(&traces, fuzz_context(), "fuzz", NULL)))
         lli_diagnosis_file_free(traces);
     if (!fuzz_ok(ll_evaluation_read(&evaluation, fuzz_context(), "fuzz")))
         return;
